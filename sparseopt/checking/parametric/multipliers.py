@@ -39,7 +39,7 @@ from sparseopt.checking.parametric.reach import (
     interior_bounds,
     moves_twice,
 )
-from sparseopt.checking.parametric.singles import inside_rows
+from sparseopt.checking.parametric.singles import inside_rows, singles_of
 from sparseopt.checking.parametric.units import Units
 from sparseopt.checking.tolerances import NOISE, SEGMENT, SUMMATION
 from sparseopt.problems.base import Array
@@ -456,12 +456,14 @@ class PathMultipliers:
 
     def _choices(self, at: int) -> Iterator[tuple[Array, Array | None]]:
         """Yield variables whose multipliers are put at ends of their slopes, and rows for that."""
-        p = self._program.A.shape[1]
+        p, singles = self._program.A.shape[1], singles_of(self._program)
         for segment in (at, at - 1, at + 1):
             if not 0 <= segment < len(self._layout):
                 continue
             codes = self._layout.at(segment)
             columns, rows = (codes[:p] & 1) == 0, (codes[p:] & 1) == 1
+            # a variable in its row only says what the multiplier is
+            rows[singles.rows[columns[singles.columns]]] = False
             # Rows of a degenerate kernel may be at an end of their slopes, and stay there. Resting
             # variables may be at an end of theirs, too.
             for free, equations in product((rows, None), (columns, np.ones(p, dtype=bool))):

@@ -28,6 +28,7 @@ from sparseopt.checking.parametric.reach import (
     interior_bounds,
     inward,
 )
+from sparseopt.checking.parametric.singles import singles_of
 from sparseopt.checking.tolerances import SEGMENT
 from sparseopt.problems.base import Array
 from sparseopt.problems.parametric.pieces import Pieces
@@ -37,6 +38,9 @@ _ULP = 2.0**-50
 """Multipliers of rows this near to an end of their slopes, relative to the largest, are there."""
 _ROUNDED = 4.0 * float(np.finfo(float).eps)
 """What a multiplier may be off by rounding alone, relative to itself."""
+_ENDLESS = 1e6
+"""How many times lam kinks are taken to move, where a range has no end: what changes of the last
+digits of multipliers lose by then is to be little as compared with the gap at lam."""
 _ROUNDS = 3
 """How often variables are added whose multipliers a change of the others moves."""
 
@@ -109,7 +113,8 @@ def _lost(pieces: Pieces, span: Span, lam: float, given: DualPoint, moved: DualP
     steps = np.abs(moved.v - given.v)
     lost = pieces.conjugate(moved.v, lam) - pieces.conjugate(given.v, lam)
     if len(span.lams) == 2:
-        lost[p:] = np.where(steps[p:] > 0.0, steps[p:] * farthest(pieces, span.lams)[p:], 0.0)
+        lams = span.lams if np.isfinite(span.lams[1]) else (lam, _ENDLESS * lam)
+        lost[p:] = np.where(steps[p:] > 0.0, steps[p:] * farthest(pieces, lams)[p:], 0.0)
     lost[:p][steps[:p] <= rounding_errors(given.size[:p])] = 0.0
     lost[p:][steps[p:] <= _ROUNDED * np.abs(given.v[p:])] = 0.0
     return max(float(lost.sum()), 0.0)
@@ -194,6 +199,7 @@ def exactly_inside(
     m, p = program.A.shape
     ends = [_exact_slopes(pieces, at, lam) for at in range(p + m)]
     exact = fractions_of(nu)
+    ends[p:] = _with_singles(ends[p:], program, lam)
     unknown = _put_at_ends(exact, ends[p:], free)
     rows = np.flatnonzero([value != 0 for value in exact])
     rows = np.union1d(rows, np.array(unknown, dtype=np.int64))
@@ -228,6 +234,22 @@ def exactly_inside(
         if _clipped(v, ends[j]) != v:
             return None
     return np.array([float(value) for value in exact])
+
+
+def _with_singles(
+    ends: list[list[Fraction | None]], program: PiecewiseLinearProgram, lam: float
+) -> list[list[Fraction | None]]:
+    """Return the ends of the slopes of rows that variables in one row only leave."""
+    singles, out = singles_of(program), []
+    for (low, high), least, most in zip(ends, singles.low, singles.high, strict=True):
+        if np.isfinite(least):
+            own = Fraction(least if np.isfinite(lam) else 0)
+            low = own if low is None else max(low, own)
+        if np.isfinite(most):
+            own = Fraction(most if np.isfinite(lam) else 0)
+            high = own if high is None else min(high, own)
+        out.append([low, high])
+    return out
 
 
 def _put_at_ends(

@@ -25,12 +25,13 @@ class Singles(NamedTuple):
 
     Attributes
     ----------
-    columns : int array of shape (k,)
+    columns, rows : int arrays of shape (k,)
     low, high : arrays of shape (m,)
         Infinite for rows without one, or where two contradict each other.
     """
 
     columns: Array
+    rows: Array
     low: Array
     high: Array
 
@@ -56,7 +57,8 @@ def singles_of(program: PiecewiseLinearProgram) -> Singles:
         row = np.argmax(matrix[:, column] != 0.0, axis=0)
         entry = matrix[row, column]
     else:
-        return Singles(np.zeros(0, dtype=np.int64), low, high)
+        nothing = np.zeros(0, dtype=np.int64)
+        return Singles(nothing, nothing, low, high)
     phi = program.phi
     first, last = phi.slope_ptr[column], phi.slope_ptr[column + 1] - 1
     exact = np.abs(np.frexp(entry)[0]) == 0.5
@@ -67,7 +69,7 @@ def singles_of(program: PiecewiseLinearProgram) -> Singles:
     np.minimum.at(high, row, np.maximum(*ends))
     apart = low > high
     low[apart], high[apart] = -np.inf, np.inf
-    return Singles(column, low, high)
+    return Singles(column, row, low, high)
 
 
 def inside_rows(program: PiecewiseLinearProgram, nu: Array, lam: float) -> Array:

@@ -88,3 +88,27 @@ def test_a_check_holds_no_numbers_of_all_segments_and_coordinates_at_once():
     finally:
         tracemalloc.stop()
     assert most < len(result.path.knots) * 2 * 20_000 * 8  # one number for each
+
+
+@pytest.mark.parametrize(
+    ("seed", "degenerate"), [(0, False), (2, False), (3, False), (2, True), (4, True)]
+)
+def test_integers_put_multipliers_at_ends_exactly_also_where_slacks_set_them(seed, degenerate):
+    # Costs are whole multiples of each other, so that reduced costs vanish on whole segments.
+    rng = np.random.default_rng(seed)
+    m, n = 20, 30
+    A = np.rint(3.0 * rng.normal(size=(m, n)))
+    x = rng.random(n) * (rng.random(n) < 0.5) if degenerate else rng.random(n)
+    b = np.rint(A @ x + (rng.random(m) * (rng.random(m) < 0.6) if degenerate else rng.random(m)))
+    b_bar, c = np.rint(3.0 * rng.random(m)), np.rint(3.0 * rng.normal(size=n))
+    c_bar = np.rint(-2.0 * np.abs(rng.normal(size=n)))
+    problem = ParametricLP(
+        np.hstack([A, np.eye(m)]),
+        b,
+        b_bar,
+        np.append(c, np.zeros(m)),
+        np.append(c_bar, np.zeros(m)),
+        form="equality",
+    )
+    result = solve(problem)
+    assert result.verdict is Verdict.VERIFIED, result.check_messages
