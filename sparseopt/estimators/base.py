@@ -395,9 +395,12 @@ class PathEstimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
 
     def _follow(self, problem: Any, end: float | None = None) -> None:
         """Solve for the path, down to `lam` where it is given, else to `end`."""
+        self._solve(problem, lam_min=end if self.lam is None else float(self.lam))
+
+    def _solve(self, problem: Any, **limits: Any) -> None:
+        """Solve for the path with these limits."""
         forget(self, *self._of_the_rule)
-        end = end if self.lam is None else float(self.lam)
-        asked = SolveParams(lam_min=end, time_limit=self.time_limit)
+        asked = SolveParams(**({"time_limit": self.time_limit} | limits))
         self.result_ = solve(problem, backend=self.backend, params=asked).raise_for_status()
         self.path_: Any = self.result_.path
 

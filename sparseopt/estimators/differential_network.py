@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -13,6 +14,9 @@ from sparseopt.estimators.observations import weights_of
 from sparseopt.problems.base import Array
 from sparseopt.problems.parametric import networks
 from sparseopt.selection.choice import KnotSelection
+
+_AT_ONCE = 32
+"""Nonzero entries up to which a path is followed before it is asked whether more may pay."""
 
 
 class DifferentialNetwork(TwoClasses, PathEstimator):
@@ -33,6 +37,9 @@ class DifferentialNetwork(TwoClasses, PathEstimator):
         Divide the columns by their pooled spread; the difference is brought back into their units.
     backend, time_limit
         As for :class:`~sparseopt.estimators.LADLasso`.
+
+    Where `lam` is not given, the path ends when the nonzero entries alone cost more than the best
+    value so far: of nearly dependent columns it may have tens of thousands of knots beyond.
 
     Attributes
     ----------
@@ -108,7 +115,26 @@ class DifferentialNetwork(TwoClasses, PathEstimator):
         S = [covariance(rows, times, mean(rows, times)[None]) / units for rows, times in parts]
         return networks.DifferentialNetwork(S[0], S[1], names=names)
 
-    def _chosen(self, X: Array, y: Array, groups: Any) -> tuple[float, str]:
+    def _follow(self, problem: Any, end: float | None = None) -> None:
+        if self.lam is not None:
+            super()._follow(problem, end)
+            return
+        began, most, left = time.monotonic(), _AT_ONCE, self.time_limit
+        self._solve(problem, max_nonzeros=most)
+        while self.path_.stopped_by == "max_nonzeros":
+            worth = int(self._selection().value / np.log(self._counts.sum()))
+            if self.time_limit is not None:
+                left = self.time_limit - (time.monotonic() - began)
+            if worth <= most or (left is not None and left <= 0.0):
+                return
+            most, before = min(worth, 2 * most), (self.result_, self.path_)
+            self._solve(problem, max_nonzeros=most, time_limit=left)
+            if self.path_.low[-1] > before[1].low[-1]:
+                # the time did not suffice to come as far again
+                self.result_, self.path_ = before
+                return
+
+    def _selection(self) -> KnotSelection:
         problem, n = self.result_.problem, float(self._counts.sum())
 
         def bic(lam: float) -> float:
@@ -117,7 +143,10 @@ class DifferentialNetwork(TwoClasses, PathEstimator):
             residual = (product + product.T) / 2.0 - (problem.S_X - problem.S_Y)
             return float(n * np.linalg.norm(residual) + np.log(n) * np.count_nonzero(delta))
 
-        return self._kept(KnotSelection.of(bic, "bic", self.result_))
+        return KnotSelection.of(bic, "bic", self.result_)
+
+    def _chosen(self, X: Array, y: Array, groups: Any) -> tuple[float, str]:
+        return self._kept(self._selection())
 
     def _unpack(self, x: Array) -> None:
         delta = self.result_.problem.symmetrised(x)

@@ -1,5 +1,7 @@
 """Precision matrices, their differences, several responses and the linear discriminant."""
 
+import time
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -10,7 +12,7 @@ from sklearn.datasets import load_breast_cancer, load_iris, load_linnerud, load_
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 
 import sparseopt
-from sparseopt import problems
+from sparseopt import problems, solve
 from sparseopt.errors import ParamError
 from sparseopt.estimators import (
     CLIME,
@@ -86,6 +88,35 @@ def test_the_differential_network_is_its_linear_program():
         model.difference_, smaller(delta.reshape(4, 4, order="F")), rtol=1e-6, atol=1e-7
     )
     assert DifferentialNetwork().fit(X, y).verdict_ == "verified"
+
+
+def test_the_path_of_a_differential_network_ends_where_more_entries_cannot_pay():
+    # All 30 columns are nearly dependent: the whole path takes minutes.
+    X, malign = load_breast_cancer(return_X_y=True)
+    model = DifferentialNetwork().fit(X[:, :14], malign)
+    n, values = len(X), model.selection_.values
+    assert model.path_.stopped_by == "max_nonzeros" and model.verdict_ == "verified"
+    problem = model.result_.problem
+    longer = solve(problem, max_nonzeros=150, check=False).path
+    assert longer.low[-1] < 0.5 * model.path_.low[-1]
+    of_all = [_bic(problem, longer.at(lam), n) for lam in longer.knots.tolist()]
+    assert min(of_all) == pytest.approx(values.min(), rel=1e-9)
+
+
+def test_the_time_limit_holds_for_all_paths_of_a_differential_network():
+    X, malign = load_breast_cancer(return_X_y=True)
+    began = time.process_time()
+    model = DifferentialNetwork(time_limit=0.5).fit(X, malign)
+    assert np.isfinite(model.difference_).all() and model.path_.knots[-1] < 0.4
+    assert time.process_time() - began < 5.0
+
+
+def _bic(problem, x, n):
+    """Return n ||R||_F + |Delta|_0 log n, R the symmetrised residual (Zhao, Cai, Li 2014)."""
+    delta = problem.matrix(x)
+    product = problem.S_X @ delta @ problem.S_Y
+    residual = (product + product.T) / 2.0 - (problem.S_X - problem.S_Y)
+    return n * np.linalg.norm(residual) + np.count_nonzero(delta) * np.log(n)
 
 
 def test_responses_are_dantzig_selectors():
