@@ -132,9 +132,10 @@ def _check_knots(
     if asked not in (count, count + int(np.isfinite(path.high[0]))):
         findings.refute(f"the path ends by max_knots after {count} knots; asked was {asked}")
         return
-    smooth = [float(path.low[s]) for s in range(count - 1) if _one_line(path, s)]
-    if smooth:
-        findings.doubt(f"lam = {smooth[0]:g} is no knot: the segments above and below are one")
+    smooth = [s for s in range(count - 1) if _one_line(path, s)]
+    at = next((float(path.low[s]) for s in smooth if not _changes_sides(program, path, s)), None)
+    if at is not None:
+        findings.doubt(f"lam = {at:g} is no knot: the segments above and below are one")
     _check_last_knot(program, path, findings)
 
 
@@ -150,6 +151,26 @@ def _one_line(path: StoredPath, segment: int) -> bool:
         if step > 0.0 and (np.abs(rate[0] - rate[1]) > SEGMENT * np.abs(rate).max()).any():
             return False
     return True
+
+
+def _changes_sides(program: PiecewiseLinearProgram, path: StoredPath, segment: int) -> bool:
+    """Return whether a multiplier passes a slope between equal kinks at a segment's lower end.
+
+    As that of an equality passes zero: one side of it is active above, the other one below.
+    """
+    pieces, lam = program.functions, float(path.low[segment])
+    value, rate = path.nu.dense(np.array([segment]))
+    v, moving = (dual_point(program, part[0]).v for part in (value, rate))
+    inner = np.ones(len(pieces.slope), dtype=bool)
+    inner[pieces.slope_ptr[:-1]] = inner[pieces.slope_ptr[1:] - 1] = False
+    at = np.flatnonzero(inner)
+    of = np.searchsorted(pieces.slope_ptr, at, side="right") - 1
+    kink = at - of  # the one above the slope; the one below is before it
+    equal = (np.diff(pieces.kink)[kink - 1] == 0.0) & (np.diff(pieces.kink_rate)[kink - 1] == 0.0)
+    at, of = at[equal], of[equal]
+    slope, slope_rate = pieces.slope[at] + lam * pieces.slope_rate[at], pieces.slope_rate[at]
+    near = np.abs(v[of] - slope) <= SEGMENT * np.abs(v).max(initial=0.0)
+    return bool((near & (moving[of] != slope_rate)).any())
 
 
 def _check_last_knot(program: PiecewiseLinearProgram, path: StoredPath, findings: Findings) -> None:

@@ -112,3 +112,15 @@ def test_integers_put_multipliers_at_ends_exactly_also_where_slacks_set_them(see
     )
     result = solve(problem)
     assert result.verdict is Verdict.VERIFIED, result.check_messages
+
+
+@pytest.mark.parametrize("max_knots", [2, 4, 5])
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_where_the_multiplier_of_an_equality_changes_its_sign_is_a_knot(seed, max_knots):
+    rng = np.random.default_rng(seed)
+    A, x = rng.normal(size=(12, 24)), rng.random(24)
+    costs = rng.normal(size=24), -np.abs(rng.normal(size=24))
+    problem = ParametricLP(A, A @ x, np.zeros(12), *costs, form="equality")
+    result = solve(problem, max_knots=max_knots)
+    assert len(result.path.low) == max_knots
+    assert result.verdict is Verdict.VERIFIED, result.check_messages
