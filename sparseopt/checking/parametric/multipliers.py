@@ -462,8 +462,9 @@ class PathMultipliers:
                 continue
             codes = self._layout.at(segment)
             columns, rows = (codes[:p] & 1) == 0, (codes[p:] & 1) == 1
-            # a variable in its row only says what the multiplier is
-            rows[singles.rows[columns[singles.columns]]] = False
+            # a variable in its row only says what the multiplier is, where its slopes end
+            held = singles.rows[columns[singles.columns]]
+            rows[held[np.isfinite(singles.low[held]) | np.isfinite(singles.high[held])]] = False
             # Rows of a degenerate kernel may be at an end of their slopes, and stay there. Resting
             # variables may be at an end of theirs, too.
             for free, equations in product((rows, None), (columns, np.ones(p, dtype=bool))):

@@ -161,6 +161,9 @@ def charge_of(
     found = charges()
     if found.sum() <= enough:
         return found
+    if room is not None and room <= enough:
+        # as of a fit without an error: no point is better than the least costs there are
+        return np.where(charged, room / np.count_nonzero(charged), 0.0)
     if room is not None:
         own, together = _charged_together(pieces, span, lam, excess)
         if together < found[own].sum():

@@ -19,7 +19,8 @@ from sparseopt import generators, solve
 from sparseopt.checking import check
 from sparseopt.checking.parametric.nearby import pushed_inside
 from sparseopt.checking.parametric.rational import Budget
-from sparseopt.problems import ParametricLP
+from sparseopt.checking.parametric.reach import Span, charge_of
+from sparseopt.problems import ParametricLP, QuantileLasso
 from sparseopt.problems.parametric.pieces import Pieces
 from sparseopt.result import Verdict
 
@@ -124,3 +125,14 @@ def test_where_the_multiplier_of_an_equality_changes_its_sign_is_a_knot(seed, ma
     result = solve(problem, max_knots=max_knots)
     assert len(result.path.low) == max_knots
     assert result.verdict is Verdict.VERIFIED, result.check_messages
+
+
+def test_a_fit_without_an_error_needs_no_multipliers():
+    # Nothing costs less than nothing, whatever rounding does to the multiplier of the intercept.
+    X = np.random.default_rng(0).normal(size=(32, 18))
+    program = QuantileLasso(X, np.ones(32), tau=0.5).canonical()
+    excess = np.append(np.zeros(18), np.append(1e-12, np.zeros(32)))
+    for value, cheap in ((1e-16, True), (1.0, False)):
+        span = Span.one(0.5, value, 5e-15)
+        charges = charge_of(program, program.functions, span, 0.5, excess)
+        assert (charges.sum() <= 5e-15) == cheap
