@@ -130,7 +130,7 @@ def test_where_the_multiplier_of_an_equality_changes_its_sign_is_a_knot(seed, ma
 def test_a_fit_without_an_error_needs_no_multipliers():
     # Nothing costs less than nothing, whatever rounding does to the multiplier of the intercept.
     X = np.random.default_rng(0).normal(size=(32, 18))
-    program = QuantileLasso(X, np.ones(32), tau=0.5).canonical()
+    program = QuantileLasso(X, np.ones(32), tau=0.5, fit_intercept=True).canonical()
     excess = np.append(np.zeros(18), np.append(1e-12, np.zeros(32)))
     for value, cheap in ((1e-16, True), (1.0, False)):
         span = Span.one(0.5, value, 5e-15)
