@@ -409,7 +409,7 @@ def _without_optimum(
             yield bare.with_changes(status=Status.UNBOUNDED, certificate=curve)
     elif certificate is not None and "nu" in certificate.arrays:
         nu = certificate.arrays["nu"]
-        if isinstance(problem, LPD):
+        if isinstance(problem, LPD) and nu.dtype.kind == "f":
             # Zero on S up to rounding, and any number beside delta.
             null = np.linalg.svd(problem.S)[0][:, -2:] @ rng.normal(size=2)
             nu = np.resize(nu, len(null))
