@@ -374,11 +374,7 @@ def _verify_leaves(
             f"leaf {int(np.argmin(leaves.infeasible))} is not said to be infeasible, the problem is"
         )
         return
-    whole, lower, upper = problem.integer, leaves.lower, leaves.upper
-    others = left_out(problem, certificate.arrays, bool(members))
-    if others is not None:
-        lower, upper = np.concatenate([lower, others[0]]), np.concatenate([upper, others[1]])
-    hole = uncovered(lower, upper, box[0][whole], box[1][whole])
+    hole = _left_open(problem, leaves, certificate.arrays, box, bool(members))
     if hole is not None:
         findings.refute(f"the leaves leave out integer points: {_described(problem, *hole)}")
         return
@@ -399,6 +395,21 @@ def _verify_leaves(
             findings.refute(message)
         return
     findings.prove(f"{claim}: {len(leaves)} leaves cover all integers")
+
+
+def _left_open(
+    problem: MISDP,
+    leaves: Leaves,
+    arrays: Mapping[str, Array],
+    box: tuple[Array, Array],
+    pooled: bool,
+) -> tuple[Array, Array] | None:
+    """Return a box of integers that neither leaves nor images of them cover; None without one."""
+    lower, upper = leaves.lower, leaves.upper
+    others = left_out(problem, arrays, pooled)
+    if others is not None:
+        lower, upper = np.concatenate([lower, others[0]]), np.concatenate([upper, others[1]])
+    return uncovered(lower, upper, box[0][problem.integer], box[1][problem.integer])
 
 
 @dataclass(eq=False)

@@ -212,6 +212,29 @@ def _missed(short: Array, y: Array, units: Array, residual: Array) -> float:
     return missed
 
 
+_CONDITIONS = {
+    "stored": (STORED, "the coefficients do not interpolate their basis"),
+    "primal": (SEGMENT, "an observation is on the other side of the fit"),
+    "dual": (SEGMENT, "a multiplier is outside its range"),
+}
+"""What must hold of a segment: how far off it may be, and what is said where it does not."""
+
+
+def _report_segments(
+    found: dict[str, Array], rounding: Array, first: int, findings: Findings
+) -> None:
+    """Report by how much some segments, from `first` on, miss each condition."""
+    for name, values in found.items():
+        allowed, message = _CONDITIONS[name]
+        findings.measure(name, float(values.max(initial=0.0)))
+        for s in np.flatnonzero(~(values <= allowed)).tolist():
+            text = f"segment {first + s}: {message}, by {values[s]:.3g} of its scale"
+            if values[s] <= rounding[s]:
+                findings.doubt(f"{text}, which its ill-conditioned kernel may explain")
+            else:
+                findings.refute(text)
+
+
 def _prove(
     path: QuantilePath, here: slice, side: Array, moved: int, total: Array, findings: Findings
 ) -> tuple[Array, int]:
@@ -257,18 +280,9 @@ def _prove(
         row[basis] = 0.0
         lost[s] = gap > max(_LOST * _prevailing_sum(counts, row), noise)
     dual, own, blurred = _outside(path, here, kernels, inverses, weight, total)
-    for name, values, allowed, message in (
-        ("stored", off, STORED, "the coefficients do not interpolate their basis"),
-        ("primal", primal, SEGMENT, "an observation is on the other side of the fit"),
-        ("dual", dual, SEGMENT, "a multiplier is outside its range"),
-    ):
-        findings.measure(name, float(values.max(initial=0.0)))
-        for s in np.flatnonzero(~(values <= allowed)).tolist():
-            text = f"segment {here.start + s}: {message}, by {values[s]:.3g} of its scale"
-            if values[s] <= rounding[s]:
-                findings.doubt(f"{text}, which its ill-conditioned kernel may explain")
-            else:
-                findings.refute(text)
+    _report_segments(
+        {"stored": off, "primal": primal, "dual": dual}, rounding, here.start, findings
+    )
     # Coefficients that cancel are no measure: the fit has the unit of the observations.
     for s in np.flatnonzero(missed > SEGMENT).tolist():
         findings.doubt(
