@@ -48,6 +48,8 @@ from sparseopt.problems.parametric.problem import PiecewiseLinearProgram
 
 _SEVERAL = 4
 """Ends of segments from which bounds are sought for all of a chunk at once."""
+_TOGETHER = 8
+"""Segments whose coordinates are bounded by one mixture of multipliers, before each by its own."""
 _ENTRIES = 1 << 22
 """Slopes and kinks of all coordinates at several lam that are held at once."""
 
@@ -194,12 +196,15 @@ class PathMultipliers:
             ]
             if open_:
                 dear[at] = open_
-        known = None
-        if len(dear) >= _SEVERAL:
-            known = self._common(ends, [at for at in dear if not ends.endless[at]])
+        several = [at for at in dear if not ends.endless[at]] if len(dear) >= _SEVERAL else []
+        known = self._common(ends, several) if several else None
+        coarse: dict[int, Array | None] = {}
+        for start in range(0, len(several), _TOGETHER):
+            group = several[start : start + _TOGETHER]
+            coarse |= dict.fromkeys(group, self._mixed(ends, group, known))
         for at, open_ in dear.items():
             points = [(float(lam[at]), nu[at]) for lam, _, nu in sides]
-            self._segment(int(here[at]), ends, at, points, open_, known)
+            self._segment(int(here[at]), ends, at, points, open_, known, coarse.get(at))
         for at in np.flatnonzero(np.isinf(high)).tolist():
             self._endless(int(here[at]), bases.v[1][at], bases.nu[1][at])
 
@@ -374,6 +379,16 @@ class PathMultipliers:
         least = NOISE * self._units.rounding(lam, np.abs(value))
         return np.asarray(np.maximum(max(self._rel_gap, SEGMENT) * np.abs(value), least))
 
+    def _mixed(self, ends: _Ends, segments: list[int], known: Array | None) -> Array | None:
+        """Return bounds that mixtures of multipliers give in the range of some segments."""
+        most = float(ends.most[segments].max())
+        if known is None or not np.isinf(known).any() or np.isinf(most):
+            return None
+        lams = float(ends.lam[0, segments].min()), float(ends.lam[2, segments].max())
+        none = np.zeros(0)
+        bounds = self._mixtures.bounds(lams, Values((most, most)))
+        return np.minimum(known, bounds(self._program, none, none, known))
+
     def _segment(
         self,
         segment: int,
@@ -382,8 +397,12 @@ class PathMultipliers:
         points: list[tuple[float, Array]],
         open_: list[int],
         known: Array | None,
+        coarse: Array | None,
     ) -> None:
-        """Charge multipliers at some ends of a segment; `points` are lam and nu of both."""
+        """Charge multipliers at some ends of a segment; `points` are lam and nu of both.
+
+        `known` are bounds of all coordinates that others may narrow, `coarse` such that do or not.
+        """
         points = [(lam, inside_rows(self._program, nu, lam)) for lam, nu in points]
         excess = [dual_point(self._program, nu).excess(lam) for lam, nu in points]
         charged = np.any(np.array(excess)[open_] > 0.0, axis=0)
@@ -393,6 +412,9 @@ class PathMultipliers:
             if not excess[k].any():
                 continue
             span, (lam, nu) = ends.span(at, k).share(1.0 / len(open_)), points[k]
+            some = ~(excess[k] <= 0.0)
+            if coarse is not None and float(excess[k][some] @ coarse[some]) <= span.least:
+                continue
             endless = bool(ends.endless[at])
             if near is None and not endless:
                 near = self._mixtures.bounds(tuple(lam for lam, _ in points), values)

@@ -334,6 +334,8 @@ def pushed_inside(
     error = np.zeros(len(after))
     error[:p] = rounding_errors(program.A.abs_rmatvec(np.abs(nu)) + (sizes[0] + sizes[1])[:p])
     unsure = np.flatnonzero((after - error < left)[:p] | (after + error > right)[:p])
+    if len(unsure) == 0:
+        return True
     rows = np.flatnonzero(nu)
     block = entries(program.A, rows, unsure, budget)
     if block is None:

@@ -580,6 +580,17 @@ def _implied_bounds(
         return out
     low, high = np.maximum(low, -largest), np.minimum(high, largest)
     low, high = np.minimum(low, high), np.maximum(low, high)
+    implied = _tightened(program, low.tobytes(), high.tobytes())
+    if implied is not None:
+        out[:p] = implied
+    return out
+
+
+@lru_cache(maxsize=8)
+def _tightened(program: PiecewiseLinearProgram, of_low: bytes, of_high: bytes) -> Array | None:
+    """Return what intervals of all z, and the rows, leave the variables' absolute values."""
+    low, high = (np.frombuffer(ends) for ends in (of_low, of_high))
+    p = program.A.shape[1]
     linear = MISDP(
         c=np.zeros(p),
         A=program.A.as_array(),
@@ -590,9 +601,9 @@ def _implied_bounds(
     )
     spend(_IMPLIED * linear.A.nnz)
     implied = ImpliedBounds(linear).tighten()
-    if implied is not None:
-        out[:p] = np.maximum(np.abs(implied[0]), np.abs(implied[1])) * _AWAY
-    return out
+    if implied is None:
+        return None
+    return np.maximum(np.abs(implied[0]), np.abs(implied[1])) * _AWAY
 
 
 def common_bounds(program: PiecewiseLinearProgram, pieces: Pieces, spans: list[Span]) -> Array:
