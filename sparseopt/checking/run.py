@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
+
 from sparseopt.checking.claims import check_claims
 from sparseopt.checking.report import CheckReport, Findings, reported
 from sparseopt.checking.verifiers import verifier_of
@@ -78,6 +80,8 @@ def _reported(problem: Problem, result: Result) -> CheckReport:
 
 
 def _judge(problem: Problem, result: Result, findings: Findings) -> None:
+    if _complex(result, findings):
+        return
     check_claims(problem, result, findings)
     verify = verifier_of(problem.family)
     if verify is None:
@@ -90,6 +94,19 @@ def _judge(problem: Problem, result: Result, findings: Findings) -> None:
     for name, stated in (("path", result.path is not None), ("duals", bool(result.duals))):
         if stated and not findings.refuted and not findings.covers(name):
             findings.doubt(f"the result states {name}, which nothing here checks")
+
+
+def _complex(result: Result, findings: Findings) -> bool:
+    """Refute numbers with an imaginary part, which arithmetic with real numbers would drop."""
+    evidence = {} if result.certificate is None else result.certificate.arrays
+    found = [
+        name
+        for name, stated in (*evidence.items(), *result.duals.items())
+        if np.iscomplexobj(stated)
+    ]
+    for name in found:
+        findings.refute(f"{name} has complex numbers; expected real ones")
+    return bool(found)
 
 
 def _identify(problem: Problem, result: Result) -> None:

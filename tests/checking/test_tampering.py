@@ -378,3 +378,14 @@ def test_a_singular_kernel_is_refuted():
         change_ptr=np.array([0, 0, np.count_nonzero(honest[0].codes != both)])))  # fmt: skip
     assert report.verdict is Verdict.REFUTED
     assert "singular" in report.messages[0]
+
+
+@EVERY
+def test_imaginary_parts_are_refused_not_dropped(name):
+    result = POINTS[name]
+    numbers = {key: np.asarray(part) for key, part in result.certificate.arrays.items()}
+    (key, part), *_ = ((k, v) for k, v in numbers.items() if v.dtype.kind == "f")
+    report = check(PROBLEMS[name], with_arrays(result, **{key: part + 1.0j}))
+    assert report.verdict is Verdict.REFUTED
+    assert report.messages == (f"{key} has complex numbers; expected real ones",)
+    assert refuted(name, result.with_changes(duals={"rows": part + 1.0j}))
