@@ -13,6 +13,7 @@ from sparseopt.backend import Backend
 from sparseopt.params import SolveParams
 from sparseopt.problems.base import Array, Problem
 from sparseopt.problems.subspace.robust import RobustSubspace
+from sparseopt.proofs.distances import Sizes
 from sparseopt.result import Certificate, Limit, Result, Status, relative_gap
 
 from .settings import ROUNDED
@@ -120,6 +121,14 @@ def leading(S: Array, k: int) -> tuple[Array, Array]:
     return values[-k:], vectors[:, -k:]
 
 
+def _rounding(problem: RobustSubspace) -> float:
+    """Return what a proof may be off by; with a centre a sum of vectors that should be 0, too."""
+    sizes = Sizes()
+    for _, block in problem.blocks():
+        sizes = sizes.with_block(block)
+    return (1.0 if problem.centre is None else 2.0) * sizes.rounding(problem)
+
+
 def as_result(
     problem: RobustSubspace,
     flat: Flat,
@@ -149,10 +158,10 @@ def as_result(
     objective, bound = problem.objective(x), None
     status = Status.CONVERGED if limit is None else Status.FEASIBLE
     if proof is not None:
-        bound = min(objective, proof.bound * problem.unit)
+        bound = min(objective, max(0.0, proof.bound - _rounding(problem)) * problem.unit)
         gap = relative_gap(objective, bound, problem.value_unit)
         within = gap is not None and gap <= params.rel_gap
-        if objective - bound <= ROUNDED * problem.spread:
+        if not within and objective - bound <= ROUNDED * problem.spread:
             bound, within = objective, True
         if within or objective - bound <= params.abs_gap:
             status, limit = Status.OPTIMAL, None

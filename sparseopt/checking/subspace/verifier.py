@@ -39,12 +39,11 @@ from sparseopt.problems.base import Array, as_matrix, as_vector
 from sparseopt.problems.subspace.base import SubspaceProblem
 from sparseopt.problems.subspace.entrywise import L1Subspace, least_absolute
 from sparseopt.problems.subspace.robust import RobustSubspace
+from sparseopt.proofs.distances import Sizes
 from sparseopt.result import Certificate, Result, Status
 
 _IMPOSSIBLE = frozenset({Status.INFEASIBLE, Status.UNBOUNDED, Status.INF_OR_UNB})
 _EPSILON = float(np.finfo(float).eps)
-_EIGENVALUE = 10.0
-"""Errors of the eigenvalues of an n x n matrix S are below this times n eps |S|."""
 
 Directions = Callable[[slice, Array], Array]
 """Gives the u_i of a range of rows, from the rows and their points, as an array like these."""
@@ -185,22 +184,18 @@ def _lower_bound(problem: RobustSubspace, directions: Directions) -> tuple[float
         for rows, block in problem.blocks():
             norms = np.linalg.norm(directions(rows, block) - mean, axis=1)
             longest = max(longest, float(norms.max()))
-    product, inner, left, spread, farthest, steps = np.zeros((n, n)), 0.0, np.zeros(n), 0.0, 0.0, 0
+    product, inner, left, sizes = np.zeros((n, n)), 0.0, np.zeros(n), Sizes()
     for rows, block in problem.blocks():
         U = (directions(rows, block) - mean) / longest
         U /= np.maximum(1.0, np.linalg.norm(U, axis=1) * (1.0 + 4.0 * n * _EPSILON))[:, None]
         product += block.T @ U
         inner += float(np.einsum("ij,ij->", block, U))
         left += U.sum(axis=0)
-        sizes = np.linalg.norm(block, axis=1)
-        spread, farthest = spread + float(sizes.sum()), max(farthest, float(sizes.max()))
-        steps = max(steps, len(block)) + 1
+        sizes = sizes.with_block(block)
     largest = np.linalg.eigvalsh((product + product.T) / 2.0)[n - k :]
-    # Sums of `steps` terms; a perturbation E moves the sum of k eigenvalues by <= sqrt(k) |E|.
-    margin = _EPSILON * spread * ((steps + n) * (1.0 + math.sqrt(k)) + _EIGENVALUE * n * k)
+    margin = sizes.rounding(problem)
     if problem.centre is not None:
-        rounded = _EPSILON * (steps + n) * len(problem.X)
-        margin += (float(np.linalg.norm(left)) + rounded) * farthest
+        margin += float(np.linalg.norm(left)) * sizes.farthest
     value = inner - float(largest.sum())
     return value * problem.unit, margin * problem.unit
 

@@ -165,3 +165,16 @@ def test_smooth_tasks_are_never_verified_and_lies_are_refuted(name, settings):
     assert {lie: verdict(problem, lies[lie]) for lie in lies} == dict.fromkeys(
         lies, Verdict.REFUTED
     )
+
+
+@pytest.mark.parametrize("centre", [None, "estimate"])
+@pytest.mark.parametrize("seed", range(3))
+def test_bounds_of_columns_of_any_unit_leave_room_for_rounding(seed, centre):
+    rng = np.random.default_rng([seed, 3])
+    for X in (
+        rng.normal(size=(37, 5)) * 10.0 ** rng.integers(-6, 7, 5),
+        rng.normal(size=(40, 3)) + 1e4,
+    ):
+        for k in (1, 2):
+            result = sparseopt.solve(RobustSubspace(X, k=k, centre=centre))
+            assert result.verdict is Verdict.VERIFIED, result.check_messages
