@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sparseopt.api import solve
-from sparseopt.checking.parametric.columns import check_columns
+from sparseopt.checking.parametric.segments.columns import check_columns
 from sparseopt.checking.report import CheckReport, Findings
 from sparseopt.errors import BackendError, ParamError, ProblemError
 from sparseopt.installed import Deferred

@@ -208,8 +208,8 @@ def test_every_arrow_goes_down():
         ),
         (
             "sparseopt.solvers.common.segments",
-            "from ..homotopy.run import solve",
-            "up: sparseopt.solvers.common.segments imports sparseopt.solvers.homotopy.run",
+            "from ..homotopy.runs.solve import solve",
+            "up: sparseopt.solvers.common.segments imports sparseopt.solvers.homotopy.runs.solve",
         ),
         (
             "sparseopt.bench.stats",

@@ -48,7 +48,7 @@ class Homotopy(Backend):
         assert isinstance(problem, ParametricProblem)
         control.progress("loading the engine (it is compiled at its first use on a machine)", 0.0)
         with control.uncounted():
-            from .run import HomotopySolve, warm_up
+            from .runs.solve import HomotopySolve, warm_up
 
             prepare(warm_up)
         run = HomotopySolve(problem, params, control)

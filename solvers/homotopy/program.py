@@ -46,7 +46,7 @@ class ScaledProgram:
     kinks: Array
     slopes: Array
     products: dict[bool, Any] = field(default_factory=dict)
-    """What was made of the matrix to multiply with it (see :mod:`products`), for all variants."""
+    """What was made of the matrix to multiply with it (see `products`), for all variants."""
 
     @classmethod
     def from_program(cls, program: PiecewiseLinearProgram) -> Self:

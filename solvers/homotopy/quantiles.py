@@ -10,8 +10,8 @@ of them meets 0 or w_i that observation leaves to one side of the fit, along the
 that keeps the others on it, and the first one that the fit then meets enters (Koenker, d'Orey:
 Computing regression quantiles, 1987). A pivot costs one product with Z and O(p^2).
 
-This is the parametric simplex method of :mod:`.core` for a tall dense program of which only p
-multipliers change with the parameter: nothing else is stored for a segment.
+This is the parametric simplex method of :mod:`.pivots.core` for a tall dense program of which only
+p multipliers change with the parameter: nothing else is stored for a segment.
 """
 
 from __future__ import annotations

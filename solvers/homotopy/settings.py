@@ -191,7 +191,7 @@ TINY = 1e-300
 # ---- paths in 106 bits
 
 DOUBTFUL = 1e4
-"""Sign of lost digits (DOUBT of :mod:`tableau`) from which on a path is walked again in 106 bits:
+"""Sign of lost digits (DOUBT of `tableau`) from which on a path is walked again in 106 bits:
 of the sixteen digits ten are to be left, and errors add up from pivot to pivot."""
 
 LOST = 1e8

@@ -4,7 +4,7 @@ For systems whose condition number is beyond double precision. Shared are the ar
 :class:`System` and :func:`exact_block` by
 
 - the engine ``homotopy``, which walks paths of ill-conditioned data in it;
-- the checker (:mod:`sparseopt.checking.parametric.precise`), which solves such kernels in it.
+- the checker (:mod:`sparseopt.checking.parametric.bases.precise`), which solves such kernels in it.
 
 The basis, the order of the equations and every decision stay with either of them.
 

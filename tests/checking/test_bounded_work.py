@@ -86,7 +86,7 @@ def test_the_exact_program_keeps_its_time_within_a_tree(tmp_path):
 
 def test_sparse_columns_of_a_large_matrix_are_little_work(monkeypatch):
     spent = []
-    monkeypatch.setattr("sparseopt.checking.parametric.stated.spend", spent.append)
+    monkeypatch.setattr("sparseopt.checking.parametric.segments.stated.spend", spent.append)
     problem = CLIME.from_data(gaussian_chain(n=100, d=1000), form=True).part(np.arange(5))
     result = sparseopt.solve(problem, max_nonzeros=8)
     assert result.verdict == "verified"

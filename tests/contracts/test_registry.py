@@ -186,7 +186,7 @@ def test_unknown_names_are_told_the_known_ones():
 
 
 def test_auto_goes_on_where_the_arithmetic_of_a_backend_fails(monkeypatch):
-    run = pytest.importorskip("sparseopt.solvers.homotopy.run")
+    run = pytest.importorskip("sparseopt.solvers.homotopy.runs.solve")
 
     def singular(*arguments, **options):
         raise np.linalg.LinAlgError("Matrix is singular")

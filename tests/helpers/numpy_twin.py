@@ -305,7 +305,7 @@ def next_event(
     Parameters
     ----------
     w, low, high : arrays of shape (3, n)
-        See :class:`~sparseopt.solvers.homotopy.basis.AffineBasis`.
+        See :class:`~sparseopt.solvers.homotopy.candidates.basis.AffineBasis`.
     lam, delta : float
         The current position.
     tolerance : array of shape (n,)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from sparseopt import Certificate, Result
-from sparseopt.checking.parametric.tables import CodeTables
+from sparseopt.checking.parametric.bases.tables import CodeTables
 from sparseopt.paths.columns import ColumnwisePath
 from sparseopt.paths.parametric import ParametricPath, SparseRows
 from sparseopt.problems.parametric.pieces import Pieces

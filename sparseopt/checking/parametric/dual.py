@@ -14,8 +14,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from sparseopt.checking.evidence import Malformed, numbers, same_numbers
-from sparseopt.checking.parametric.nearby import charge_nearby
-from sparseopt.checking.parametric.point import (
+from sparseopt.checking.parametric.ends.range import check_reason
+from sparseopt.checking.parametric.ends.rays import no_optimum_at
+from sparseopt.checking.parametric.evaluation.point import (
     DualPoint,
     PrimalPoint,
     coordinate_name,
@@ -25,11 +26,10 @@ from sparseopt.checking.parametric.point import (
     offset_at,
     primal_point,
 )
-from sparseopt.checking.parametric.range import check_reason
-from sparseopt.checking.parametric.rational import Budget
-from sparseopt.checking.parametric.rays import no_optimum_at
-from sparseopt.checking.parametric.reach import Span, Values, charge_of, interior_bounds
-from sparseopt.checking.parametric.singles import inside_rows
+from sparseopt.checking.parametric.evaluation.rational import Budget
+from sparseopt.checking.parametric.evaluation.singles import inside_rows
+from sparseopt.checking.parametric.multipliers.nearby import charge_nearby
+from sparseopt.checking.parametric.multipliers.reach import Span, Values, charge_of, interior_bounds
 from sparseopt.checking.report import Findings
 from sparseopt.checking.tolerances import COPY, FEASIBILITY, OBJECTIVE, SUM
 from sparseopt.paths.parametric import GridPath

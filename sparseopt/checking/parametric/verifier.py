@@ -33,10 +33,11 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from sparseopt.checking.evidence import Malformed, same_numbers
-from sparseopt.checking.parametric.columns import verify_columns
+from sparseopt.checking.parametric.bases.layout import read_path
 from sparseopt.checking.parametric.dual import read_grid, verify_dual, verify_grid
-from sparseopt.checking.parametric.layout import read_path
-from sparseopt.checking.parametric.point import (
+from sparseopt.checking.parametric.ends.range import check_range
+from sparseopt.checking.parametric.ends.rays import verify_infeasible, verify_unbounded
+from sparseopt.checking.parametric.evaluation.point import (
     PrimalPoint,
     dual_point,
     feasibility_doubt,
@@ -44,9 +45,8 @@ from sparseopt.checking.parametric.point import (
     primal_point,
 )
 from sparseopt.checking.parametric.quantiles import verify_quantiles
-from sparseopt.checking.parametric.range import check_range
-from sparseopt.checking.parametric.rays import verify_infeasible, verify_unbounded
-from sparseopt.checking.parametric.segments import verify_segments
+from sparseopt.checking.parametric.segments.columns import verify_columns
+from sparseopt.checking.parametric.segments.proof import verify_segments
 from sparseopt.checking.report import Findings
 from sparseopt.checking.tolerances import COPY, FEASIBILITY, OBJECTIVE
 from sparseopt.checking.verifiers import Evaluation

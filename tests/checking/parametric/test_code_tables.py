@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from random_models import case
 
-from sparseopt.checking.parametric import tables
+from sparseopt.checking.parametric.bases import tables
 from sparseopt.problems.parametric.pieces import Pieces
 
 

@@ -6,8 +6,8 @@ from thorough import first
 
 import sparseopt
 from sparseopt import Verdict
-from sparseopt.checking.parametric import reach
-from sparseopt.checking.parametric.multipliers import PathMultipliers
+from sparseopt.checking.parametric.multipliers import reach
+from sparseopt.checking.parametric.multipliers.path import PathMultipliers
 from sparseopt.problems import L1SVM
 from sparseopt.problems.parametric.pieces import Pieces
 

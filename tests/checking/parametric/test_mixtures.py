@@ -8,10 +8,10 @@ import scipy.sparse as sp
 from scipy.optimize import linprog
 
 import sparseopt
-from sparseopt.checking.parametric.layout import read_path
-from sparseopt.checking.parametric.mixtures import Mixtures
-from sparseopt.checking.parametric.reach import Values, exact_margins
-from sparseopt.checking.parametric.singles import singles_of
+from sparseopt.checking.parametric.bases.layout import read_path
+from sparseopt.checking.parametric.evaluation.singles import singles_of
+from sparseopt.checking.parametric.multipliers.mixtures import Mixtures
+from sparseopt.checking.parametric.multipliers.reach import Values, exact_margins
 from sparseopt.problems import ParametricLP
 
 

@@ -17,9 +17,9 @@ from thorough import first
 
 from sparseopt import generators, solve
 from sparseopt.checking import check
-from sparseopt.checking.parametric.nearby import pushed_inside
-from sparseopt.checking.parametric.rational import Budget
-from sparseopt.checking.parametric.reach import Span, charge_of
+from sparseopt.checking.parametric.evaluation.rational import Budget
+from sparseopt.checking.parametric.multipliers.nearby import pushed_inside
+from sparseopt.checking.parametric.multipliers.reach import Span, charge_of
 from sparseopt.problems import ParametricLP, QuantileLasso
 from sparseopt.problems.parametric.pieces import Pieces
 from sparseopt.result import Verdict

@@ -8,10 +8,10 @@ import random_models
 from segment_attacks import forgeries, steep_rates
 
 from sparseopt import check, generators, problems, solve
-from sparseopt.checking.parametric import segments, stated
-from sparseopt.checking.parametric.layout import read_layout
-from sparseopt.checking.parametric.stated_loops import at_rest, condition_numbers, examine
-from sparseopt.checking.parametric.tables import CodeTables
+from sparseopt.checking.parametric.bases.layout import read_layout
+from sparseopt.checking.parametric.bases.tables import CodeTables
+from sparseopt.checking.parametric.segments import proof, stated
+from sparseopt.checking.parametric.segments.stated_loops import at_rest, condition_numbers, examine
 from sparseopt.compiling.kernel import override
 from sparseopt.compiling.mode import Mode
 from sparseopt.problems.parametric.pieces import Pieces
@@ -32,13 +32,13 @@ def _solved(name):
 @pytest.fixture
 def proven(monkeypatch):
     """Return the list of numbers of segments that are proven by what is stated."""
-    found, adopt = [], segments._ProofOfSegments.adopt
+    found, adopt = [], proof._ProofOfSegments.adopt
 
     def counted(self, numbers):
         adopt(self, numbers)
         found.append(int((~self.open).sum()))
 
-    monkeypatch.setattr(segments._ProofOfSegments, "adopt", counted)
+    monkeypatch.setattr(proof._ProofOfSegments, "adopt", counted)
     return found
 
 
@@ -47,7 +47,7 @@ def test_the_verdict_is_that_of_the_kernels_solved_anew(name, proven, monkeypatc
     problem, result = _solved(name)
     quick = check(problem, result)
     assert sum(proven) > 0
-    monkeypatch.setattr(segments, "judge_stated", lambda *arguments: ())
+    monkeypatch.setattr(proof, "judge_stated", lambda *arguments: ())
     whole = check(problem, result)
     assert quick.verdict == whole.verdict == Verdict.VERIFIED
     assert quick.messages == whole.messages

@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 import sparseopt
-from sparseopt.checking.parametric.rational import Budget, entries
+from sparseopt.checking.parametric.evaluation.rational import Budget, entries
 from sparseopt.problems import (
     L1SVM,
     CompressedSensing,
@@ -16,7 +16,7 @@ from sparseopt.problems import (
     QuantileLasso,
 )
 from sparseopt.proofs.double_double import exact_block
-from sparseopt.solvers.homotopy.products import rough_product
+from sparseopt.solvers.homotopy.candidates.products import rough_product
 from sparseopt.solvers.homotopy.program import ScaledProgram
 
 N, D = 24, 60

@@ -11,7 +11,7 @@ from sparseopt import Certificate, Limit, Status, Verdict
 from sparseopt.io.results import load_result
 from sparseopt.paths.columns import ColumnwisePath
 from sparseopt.problems import CLIME
-from sparseopt.solvers.homotopy import run_columns
+from sparseopt.solvers.homotopy.runs import columns as run_columns
 
 
 def covariance(d=12, n=40, seed=0):

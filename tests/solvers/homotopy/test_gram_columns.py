@@ -7,7 +7,7 @@ import pytest
 
 import sparseopt
 from sparseopt import Certificate, Limit, Status, Verdict, exact
-from sparseopt.checking.parametric.columns import check_columns
+from sparseopt.checking.parametric.segments.columns import check_columns
 from sparseopt.io.results import load_result
 from sparseopt.path_store import PathStore, solve_in_blocks
 from sparseopt.problems import CLIME, LPD, GramMatrix

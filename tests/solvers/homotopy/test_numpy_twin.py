@@ -9,7 +9,7 @@ from test_homotopy import dense_design, regressions, solve
 
 from sparseopt.problems import DantzigSelector, LADLasso
 from sparseopt.solvers.homotopy.program import ScaledProgram
-from sparseopt.solvers.homotopy.start import crash, optimal_from
+from sparseopt.solvers.homotopy.walks.start import crash, optimal_from
 
 
 def twin_path(problem, end=0.0):

@@ -15,7 +15,8 @@ from sparseopt import generators
 from sparseopt.compiling import Mode, override
 from sparseopt.problems import CLIME, LPD, DantzigSelector
 from sparseopt.result import Status, Verdict
-from sparseopt.solvers.homotopy import run, run_columns
+from sparseopt.solvers.homotopy.runs import columns
+from sparseopt.solvers.homotopy.runs import solve as one_solve
 from sparseopt.solvers.homotopy.settings import DOUBTFUL
 
 REGULAR = 1e10
@@ -75,7 +76,7 @@ def test_columns_of_a_covariance_without_centring_end():
 def test_columns_that_the_clock_stops_in_106_bits_are_shorter_and_right(monkeypatch, asked):
     """Those that were not reached kept what double precision had found, and were refuted."""
     problem, _ = raw_data.case("clime", "polynomial", 6)
-    questions, whole = count(), run_columns.follow_precisely
+    questions, whole = count(), columns.follow_precisely
 
     def stopped(*args, **options):
         def stop():
@@ -83,7 +84,7 @@ def test_columns_that_the_clock_stops_in_106_bits_are_shorter_and_right(monkeypa
 
         return whole(*args, **options | {"stop": stop})
 
-    monkeypatch.setattr(run_columns, "follow_precisely", stopped)
+    monkeypatch.setattr(columns, "follow_precisely", stopped)
     result = sparseopt.solve(problem, backend="homotopy")
     assert result.status is Status.FEASIBLE
     assert result.verdict is Verdict.VERIFIED, result.check_messages
@@ -131,7 +132,7 @@ def test_a_path_in_doubt_that_takes_too_many_pivots_is_kept_as_it_was(monkeypatc
     rng = np.random.default_rng(0)
     X = rng.normal(size=(30, 8))
     problem = DantzigSelector(X, X[:, 0] - X[:, 1] + rng.normal(size=30))
-    plain, follow, whole = sparseopt.solve(problem), run.follow, run.follow_precisely
+    plain, follow, whole = sparseopt.solve(problem), one_solve.follow, one_solve.follow_precisely
     walks = []
 
     def precisely(*args, **options):
@@ -142,8 +143,8 @@ def test_a_path_in_doubt_that_takes_too_many_pivots_is_kept_as_it_was(monkeypatc
     def doubtful(*args, **options):
         return replace(follow(*args, **options), doubt=10.0 * DOUBTFUL)
 
-    monkeypatch.setattr(run, "follow", doubtful)
-    monkeypatch.setattr(run, "follow_precisely", precisely)
+    monkeypatch.setattr(one_solve, "follow", doubtful)
+    monkeypatch.setattr(one_solve, "follow_precisely", precisely)
     result = sparseopt.solve(problem, check=False)
     assert [len(walk.segments) > 0 for walk in walks] == [True]
     assert len(plain.path) > len(walks[0].segments)

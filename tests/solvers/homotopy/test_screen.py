@@ -17,12 +17,12 @@ from sparseopt.problems import (
     MatrixDantzig,
     QuantileLasso,
 )
-from sparseopt.solvers.homotopy import products
-from sparseopt.solvers.homotopy.candidates import CandidateProgram
-from sparseopt.solvers.homotopy.products import rough_product
+from sparseopt.solvers.homotopy.candidates import products
+from sparseopt.solvers.homotopy.candidates.products import rough_product
+from sparseopt.solvers.homotopy.candidates.program import CandidateProgram
+from sparseopt.solvers.homotopy.pivots.state import State
 from sparseopt.solvers.homotopy.program import ScaledProgram
-from sparseopt.solvers.homotopy.start import crash, optimal_from
-from sparseopt.solvers.homotopy.state import State
+from sparseopt.solvers.homotopy.walks.start import crash, optimal_from
 
 
 def problem(model, seed):

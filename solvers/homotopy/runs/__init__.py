@@ -1,0 +1,1 @@
+"""Whole solves: a path, one value or a grid; columns together, or each by itself."""

@@ -1,0 +1,470 @@
+"""One solve: a path, one value, or a grid, put together from the engine's parts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache, cached_property
+
+import numpy as np
+
+from sparseopt.backend import Control
+from sparseopt.errors import ParamError
+from sparseopt.params import SolveParams
+from sparseopt.paths.columns import ColumnwisePath
+from sparseopt.paths.parametric import GridPath, ParametricPath
+from sparseopt.problems import ParametricProblem, Pieces, PiecewiseLinearProgram
+from sparseopt.problems.base import Array
+from sparseopt.problems.parametric.columnwise import ColumnwiseProblem
+from sparseopt.problems.parametric.maps import GramMap
+from sparseopt.result import Certificate, Limit, Result, Status
+
+from ...common.segments import affine_solution
+from ..candidates.basis import AffineBasis
+from ..candidates.products import rough_product
+from ..candidates.program import CandidateProgram
+from ..pivots import core
+from ..pivots.state import State
+from ..program import ScaledProgram
+from ..settings import ABOVE_THE_END, DOUBTFUL, LOST, LOST_MISMATCH, MISMATCH
+from ..walks.follow import Ending, follow
+from ..walks.precise import (
+    ILL_CONDITIONED,
+    beyond_precision,
+    exact_matrix,
+    follow_precisely,
+    pivots_allowed,
+)
+from ..walks.recorder import Recorder, assemble, mismatch, norm_weights, strays
+from ..walks.start import Start, crash, make_optimal, optimal_from, top_basis
+from .columns import solve_columns
+from .each import solve_each
+
+__all__ = ["HomotopySolve", "warm_up"]
+
+_LIMITS = {limit.value: limit for limit in Limit}
+_NO_OPTIMUM = ("infeasible_below", "unbounded_below")
+
+
+class HomotopySolve:
+    """One solve: the scaled program, the random numbers, and the clock."""
+
+    def __init__(self, problem: ParametricProblem, params: SolveParams, control: Control) -> None:
+        self.problem = problem
+        self.params = params
+        self.control = control
+        self.rng = np.random.default_rng(params.seed)
+        self.pivots = 0
+        self.recorder = Recorder(params)
+
+    @cached_property
+    def canonical(self) -> PiecewiseLinearProgram:
+        """The problem in the general form; not needed where its columns are solved apart."""
+        return self.problem.canonical()
+
+    @cached_property
+    def program(self) -> ScaledProgram:
+        """The problem as the engine sees it."""
+        with self.control.building():
+            return ScaledProgram.from_program(self.canonical)
+
+    # ---- the three questions
+
+    def path(self, end: float) -> Result:
+        """Solve for all lam down to `end`."""
+        result = self._path(end)
+        path = result.path
+        if ILL_CONDITIONED[True] not in self.control.notes:
+            return result
+        parts: list[tuple[PiecewiseLinearProgram, ParametricPath]] = []
+        if isinstance(path, ColumnwisePath) and isinstance(self.problem, ColumnwiseProblem):
+            parts = [
+                (self.problem.column(k).canonical(), part) for k, part in enumerate(path.columns)
+            ]
+        elif isinstance(path, ParametricPath):
+            parts = [(self.canonical, path)]
+        ends = [lam for part in parts if (lam := beyond_precision(*part)) is not None]
+        if not ends:
+            return result
+        note = (
+            f"below lam = {max(ends):.6g} the coefficients become so large that the last "
+            "digits of the data decide what is feasible: data rounded otherwise may have no "
+            "solution there"
+        )
+        return result.with_changes(notes=(*result.notes, note))
+
+    def _path(self, end: float) -> Result:
+        if isinstance(self.problem, ColumnwiseProblem):
+            common = self.problem.column(0).canonical()
+            if isinstance(common.A, GramMap):
+                columns = solve_each(self.problem, common, self._of_column(end))
+            else:
+                columns = solve_columns(self.problem, end, self.params, self.control)
+            if columns is not None:
+                return columns
+        start = top_basis(self.program, end, self.rng, self._stop)
+        self.pivots += start.pivots
+        if start.basis is None:
+            return self._failed(start)
+        outcome = self._precisely(start, end, self._follow(start, end, self.recorder))
+        if not self.recorder.count:
+            return self.stopped(outcome.reason)
+        stopped_by = "lam_min" if outcome.reason == "end" else outcome.reason
+        if outcome.reason == "unbounded_below":
+            self.recorder.raise_end(ABOVE_THE_END)
+        proofs = self._proof(outcome)
+        if start.above is not None:
+            proofs |= {f"{name}_above": ray for name, ray in self._proof(start.above).items()}
+        path, certificate = assemble(
+            self.problem, self.canonical, self.program, self.recorder, stopped_by, proofs
+        )
+        limit = _LIMITS.get(outcome.reason)
+        lam = float(path.low[-1])
+        objective = path.objective_at(lam)
+        return Result(
+            status=Status.OPTIMAL if limit is None else Status.FEASIBLE,
+            limit=limit,
+            raw_status=stopped_by,
+            x=path.at(lam),
+            objective=objective,
+            bound=objective,
+            duals={"rows": path.dual_at(lam)},
+            path=path,
+            certificate=certificate,
+            iterations=self.pivots,
+        )
+
+    def _of_column(self, end: float) -> Callable[..., Result]:
+        """Return a function that follows the path of a column down to `end`."""
+
+        def follow_column(
+            column: ParametricProblem, canonical: PiecewiseLinearProgram, program: ScaledProgram
+        ) -> Result:
+            own = HomotopySolve(column, self.params, self.control)
+            own.canonical, own.program = canonical, program
+            return own._path(end)
+
+        return follow_column
+
+    def single(self, lam: float) -> Result:
+        """Solve for one lam: down the path from the crash basis, or from a basis made there."""
+        basis = crash(self.program)
+        top = optimal_from(basis)
+        if np.isfinite(top):
+            start = Start(basis, max(top, lam), np.inf, 0)
+            self.recorder = Recorder()
+            outcome = self._precisely(start, lam, self._follow(start, lam, self.recorder))
+        else:
+            outcome = make_optimal(basis, lam, self.rng, self._stop)
+            self.pivots += outcome.pivots
+        if outcome.reason != "end":
+            return self._failed(Start(None, lam, lam, 0, outcome))
+        return self._point(outcome.codes, lam)
+
+    def grid(self, values: tuple[float, ...]) -> Result:
+        """Solve for several lam: along the path, at each of them."""
+        wanted = np.unique(np.array(values))[::-1]
+        result = self.path(float(wanted[-1]))
+        path = result.path
+        if not isinstance(path, ParametricPath | ColumnwisePath):
+            return self._nowhere(result, wanted)
+        top = _top(path)
+        covered = wanted[(wanted >= path.low[-1]) & (wanted <= top)]
+        if len(covered) == 0:
+            return self._nowhere(result, wanted)
+        if wanted[0] > top:
+            raise ParamError(
+                f"lam = {wanted[0]:g} has no optimal solution, as all values above "
+                f"{top:g}: ask for smaller ones"
+            )
+        objective = np.array([path.objective_at(lam) for lam in covered])
+        grid = GridPath(
+            knots=covered,
+            theta=np.array([path.at(lam) for lam in covered]),
+            nu=np.array([path.dual_at(lam) for lam in covered]),
+            values=objective,
+            bounds=objective.copy(),
+            names=self.problem.coefficient_names,
+            stopped_by="grid" if len(covered) == len(wanted) else path.stopped_by,
+        )
+        return result.with_changes(
+            path=grid,
+            x=grid.theta[-1],
+            objective=float(objective[-1]),
+            bound=float(objective[-1]),
+            duals={"rows": grid.nu[-1]},
+            certificate=self._grid_certificate(result.certificate, path),
+        )
+
+    def _grid_certificate(
+        self, of_path: Certificate | None, path: ParametricPath | ColumnwisePath
+    ) -> Certificate:
+        """Keep the proof that there is no optimum below, for a grid that ends before its last."""
+        if of_path is None:
+            return Certificate("dual-grid", {}, {})
+        arrays = of_path.arrays
+        proofs = {name: arrays[name] for name in ("farkas", "ray") if name in arrays}
+        if isinstance(path, ColumnwisePath):
+            proofs = {}
+            ends = [float(column.low[-1]) for column in path.columns]
+            # What is infeasible in the column that ends first is infeasible in the whole.
+            for i, part in zip(
+                arrays.get("farkas_columns", ()), arrays.get("farkas", ()), strict=True
+            ):
+                if ends[i] == path.low[-1]:
+                    nu = np.zeros((len(ends), len(part)))
+                    nu[i] = part
+                    proofs["farkas"] = nu.ravel()
+        return Certificate("dual-grid", proofs, of_path.values)
+
+    def _nowhere(self, of_path: Result, wanted: Array) -> Result:
+        """Answer for a grid without an optimum: each value with a proof of its own."""
+        if of_path.limit is not None and of_path.raw_status not in _NO_OPTIMUM:
+            return of_path
+        found = []
+        for lam in wanted:
+            found.append(self.single(float(lam)))
+            if found[-1].status not in (Status.INFEASIBLE, Status.UNBOUNDED):
+                return self.stopped(found[-1].raw_status)
+        if len({result.status for result in found}) > 1:
+            raise ParamError(
+                f"the problem is {found[0].status.value} at lam = {wanted[0]:g} and otherwise at "
+                "smaller values of the grid: ask for single values"
+            )
+        certificates = [result.certificate for result in found if result.certificate is not None]
+        rows = {
+            name: np.array([certificate.arrays[name] for certificate in certificates])
+            for name in certificates[0].arrays
+        }
+        return Result(
+            status=found[0].status,
+            raw_status=found[0].raw_status,
+            certificate=Certificate(certificates[0].kind, rows),
+            iterations=self.pivots,
+            notes=("no optimal solution at any value of the grid",),
+        )
+
+    # ---- steps
+
+    def _stop(self) -> str | None:
+        limit = self.control.limit()
+        self.control.progress(f"{self.recorder.count} knots")
+        return None if limit is None else limit.value
+
+    def _follow(self, start: Start, end: float, recorder: Recorder | None = None) -> Ending:
+        assert start.basis is not None
+        outcome = follow(
+            start.basis,
+            start.lam,
+            end,
+            rng=self.rng,
+            top=start.top,
+            stop=self._stop,
+            recorder=recorder,
+        )
+        self.pivots += outcome.pivots
+        return outcome
+
+    def _precisely(self, start: Start, end: float, outcome: Ending) -> Ending:
+        """Walk the path again in 106 bits, where digits were lost; return the better outcome."""
+        lost = outcome.doubt > LOST or outcome.reason == "slow_progress"
+        doubtful = outcome.doubt > DOUBTFUL
+        weight = norm_weights(self.canonical, self.program)
+        for part in self.recorder.parts:
+            if weight is None:
+                break
+            off = mismatch(weight, part, np.array([0, len(part)]))
+            lost = lost or bool((off > LOST_MISMATCH).any())
+            doubtful = doubtful or bool((off > MISMATCH).any())
+        if start.basis is None:
+            return outcome
+        # a walk that lost its way may have pivoted much more often than it recorded segments
+        allowed = pivots_allowed(self.program, lost)
+        walk_again = self.recorder.count <= allowed
+        if not (lost or doubtful):
+            if not walk_again or strays(self.program, self.recorder) <= MISMATCH:
+                return outcome
+        elif not walk_again:
+            self._note(ILL_CONDITIONED[False])
+            return outcome
+        walked = follow_precisely(
+            self.program,
+            exact_matrix(self.program),
+            start.basis.codes,
+            start.lam,
+            end,
+            rng=np.random.default_rng(self.params.seed),
+            top=start.top,
+            stop=self._stop,
+            max_pivots=allowed,
+            max_segments=self.recorder.max_segments,
+            max_nonzeros=self.recorder.max_nonzeros,
+        )
+        self.pivots += walked.pivots
+        given_up = walked.unfinished and not lost
+        self._note(ILL_CONDITIONED[not given_up])
+        if given_up or not walked.replaces(outcome.reason, outcome.lam):
+            return outcome
+        self.recorder.replace(start.basis.codes, walked.segments)
+        lam = float(walked.segments.low[-1]) if len(walked.segments) else start.top
+        return Ending(walked.reason, lam, walked.codes, walked.pivots, walked.ray)
+
+    def _note(self, text: str) -> None:
+        """Note it once: columns share the notes."""
+        if text not in self.control.notes:
+            self.control.notes.append(text)
+
+    def _proof(self, outcome: Ending) -> dict[str, Array]:
+        """Return the Farkas multipliers or the ray of an outcome, by name, in the user's units."""
+        p = self.program.p
+        if outcome.ray is None:
+            return {}
+        if outcome.reason == "infeasible_below":
+            return {"farkas": self.program.nu(outcome.ray[p:])}
+        return {"ray": self.program.theta(outcome.ray[:p])}
+
+    # ---- results without a path
+
+    def _point(self, codes: Array, lam: float) -> Result:
+        program = self.canonical
+        theta, _, nu, _ = affine_solution(program, codes, at=lam)
+        sign = self.problem.canonical_sign
+        return Result(
+            status=Status.OPTIMAL,
+            raw_status="end",
+            x=theta,
+            objective=self.problem.objective(theta, lam),
+            bound=sign * program.without_loose_bounds(theta, lam).dual_value(nu, lam),
+            duals={"rows": nu},
+            certificate=Certificate(kind="dual", arrays={"nu": nu}),
+            iterations=self.pivots,
+        )
+
+    def _failed(self, start: Start) -> Result:
+        """Turn a failed search for a first basis into a result with its proof."""
+        assert start.failure is not None
+        reason = start.failure.reason
+        if reason not in _NO_OPTIMUM:
+            return self.stopped(reason)
+        proof = self._proof(start.failure)
+        everywhere = np.isinf(start.top)
+        where = "any lam" if everywhere else f"lam = {start.lam:g}"
+        note = (f"no optimal solution at {where}",)
+        if "farkas" in proof:
+            stated = {} if everywhere else {"lam": start.lam}
+            multipliers = {"nu": proof["farkas"]}
+            if start.above is not None:
+                multipliers["nu_above"] = self._proof(start.above)["farkas"]
+            return Result(
+                status=Status.INFEASIBLE,
+                raw_status=reason,
+                certificate=Certificate("farkas", multipliers, stated),
+                iterations=self.pivots,
+                notes=note,
+            )
+        if start.above is not None:
+            proof["ray_above"] = self._proof(start.above)["ray"]
+        return self._unbounded(start, proof, note)
+
+    def _unbounded(self, start: Start, rays: dict[str, Array], note: tuple[str, ...]) -> Result:
+        """Complete rays by feasible points, or prove that there are none."""
+        slopes = np.where(np.isfinite(self.program.slopes), 0.0, self.program.slopes)
+        free = self.program.with_pieces(self.program.kinks.copy(), slopes)
+        points = self._feasible_points(free) if np.isinf(start.top) else None
+        if points is not None:
+            return Result(
+                status=Status.UNBOUNDED,
+                raw_status="unbounded_below",
+                certificate=Certificate("ray", rays | points),
+                iterations=self.pivots,
+                notes=note,
+            )
+        if "ray_above" in rays:
+            # the other ray is for smaller lam
+            start = Start(None, self.params.lam_min or 0.0, start.top, 0)
+            rays.pop("ray_above")
+        outcome = make_optimal(crash(free), start.lam, self.rng, self._stop)
+        self.pivots += outcome.pivots
+        if outcome.reason != "end":
+            return self._failed(Start(None, start.lam, start.lam, 0, outcome))
+        theta = AffineBasis(free, outcome.codes).theta()
+        point = self.program.theta(theta[0] + start.lam * theta[1])
+        return Result(
+            status=Status.UNBOUNDED,
+            raw_status="unbounded_below",
+            certificate=Certificate("ray", {**rays, "x": point}, {"lam": start.lam}),
+            iterations=self.pivots,
+            notes=note,
+        )
+
+    def _feasible_points(self, free: ScaledProgram) -> dict[str, Array] | None:
+        """Return feasible points for the whole range, affine in lam between knots; None if none."""
+        end = self.params.lam_min or 0.0
+        start = top_basis(free, end, self.rng, self._stop)
+        self.pivots += start.pivots
+        if start.basis is None or np.isfinite(start.top):
+            return None
+        recorder = Recorder(SolveParams())
+        outcome = follow(
+            start.basis,
+            start.lam,
+            end,
+            rng=self.rng,
+            top=np.inf,
+            stop=self._stop,
+            recorder=recorder,
+        )
+        self.pivots += outcome.pivots
+        if outcome.reason != "end":
+            return None
+        low = np.concatenate([part.low for part in recorder.parts])
+        points = np.zeros((2, len(low), self.program.p))
+        at = 0
+        for part in recorder.parts:
+            entries = part.theta
+            row = at + np.repeat(np.arange(len(part)), np.diff(entries.ptr))
+            weight = self.program.column[entries.index]
+            points[:, row, entries.index] = entries.value * weight, entries.rate * weight
+            at += len(part)
+        return {"low": low, "x": points[0], "x_rate": points[1]}
+
+    def stopped(self, reason: str) -> Result:
+        """Return the result of a walk that found nothing."""
+        return Result(
+            status=Status.NO_SOLUTION,
+            limit=_LIMITS.get(reason, Limit.SLOW_PROGRESS),
+            raw_status=reason,
+            iterations=self.pivots,
+        )
+
+
+def _top(path: ParametricPath | ColumnwisePath) -> float:
+    """Return the lam above which nothing is known, inf as a rule."""
+    if isinstance(path, ColumnwisePath):
+        return min(float(column.high[0]) for column in path.columns)
+    return float(path.high[0])
+
+
+@cache
+def warm_up() -> None:
+    """Compile everything, or load it from the cache, on programs of one and of two variables."""
+    rng = np.random.default_rng(0)
+    follow(crash(_tiny(1)), 1.0, 0.5, rng=rng)
+    program = _tiny(2)
+    basis, one = crash(program), np.zeros(1, dtype=np.int64)
+    for few in (0.0, np.inf):
+        candidates = CandidateProgram(
+            basis, one, one, lambda primal: rough_product(program.A, program, primal), few
+        )
+        dense = candidates.dense(program.block(one, one))
+        state = State(dense, basis.codes[candidates.inside], 1.0, 1.0)
+        state.perturb(rng)
+        while state.advance(0.5, 0.0, 8, 8, -1) == core.DRIFTED:
+            state.refresh()
+        candidates.look(state.take_segments())
+
+
+def _tiny(size: int) -> ScaledProgram:
+    ones = np.ones(size)
+    return ScaledProgram.from_program(
+        PiecewiseLinearProgram(np.ones((size, size)), Pieces.absolute(ones), Pieces.lam_band(ones))
+    )

@@ -1,0 +1,1 @@
+"""From a first basis down a path, in double precision and in 106 bits."""

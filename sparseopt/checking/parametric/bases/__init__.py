@@ -1,0 +1,1 @@
+"""The bases that a path states, and their solutions, computed anew."""

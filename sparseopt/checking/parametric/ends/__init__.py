@@ -1,0 +1,1 @@
+"""Where a path begins and ends, and what proves that nothing is optimal beyond."""

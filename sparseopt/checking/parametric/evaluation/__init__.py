@@ -1,0 +1,1 @@
+"""Points, multipliers, their units and exact numbers: what every proof evaluates."""

@@ -1,0 +1,316 @@
+r"""One primal or dual point of a parametric problem, in coordinates.
+
+The p variables and the m rows are one list of coordinates: z = (theta, A theta) with the functions
+f = (phi, psi), and the multipliers v = (-A'nu, nu).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from sparseopt.checking.parametric.evaluation.singles import singles_of
+from sparseopt.checking.parametric.evaluation.units import units_of
+from sparseopt.checking.tolerances import FEASIBILITY, NOISE, OBJECTIVE, SUMMATION
+from sparseopt.errors import ProblemError
+from sparseopt.problems.base import Array
+from sparseopt.problems.parametric.pieces import Pieces
+from sparseopt.problems.parametric.problem import PiecewiseLinearProgram
+
+
+@dataclass(frozen=True, eq=False)
+class PrimalPoint:
+    """z = (theta, A theta), and the size of the terms that each entry was added up from."""
+
+    program: PiecewiseLinearProgram
+    pieces: Pieces
+    z: Array
+    size: Array
+
+    def name(self, coordinate: int) -> str:
+        """Name a coordinate for a person."""
+        return coordinate_name(self.program, coordinate)
+
+    def violation(self, lam: float, units: Array | None = None) -> tuple[float, int]:
+        """Return the largest violation of a domain relative to its scale, and its coordinate.
+
+        `units` are those of the coordinates, by default as computed from the data.
+        """
+        amount = _outside(self.z, *self.pieces.domain(lam))
+        units = units_of(self.program).z(lam) if units is None else units
+        return _worst(amount, self._kinks(lam) + self.size + _noise(units))
+
+    def strict_violation(self, lam: float) -> tuple[float, int]:
+        """Return the same with the errors of the arithmetic, and a scale that the data allow.
+
+        Terms count up to the coordinate's unit only. What is within the tolerance here is so
+        whatever size the point has.
+        """
+        units = units_of(self.program).z(lam)
+        low, high = self.pieces.domain(lam)
+        error = rounding_errors(self.size)
+        error[: self.program.A.shape[1]] = 0.0
+        amount = _outside(self.z, low + error, high - error)
+        size = np.minimum(_own_units(self, slice(self.program.A.shape[1])), units)
+        return _worst(amount, self._kinks(lam) + size + _noise(units))
+
+    def _kinks(self, lam: float) -> Array:
+        return largest(np.abs(self.pieces.kinks_at(lam)), self.pieces)
+
+
+@dataclass(frozen=True, eq=False)
+class DualPoint:
+    """v = (-A'nu, nu), and the size of the terms that each entry was added up from."""
+
+    program: PiecewiseLinearProgram
+    pieces: Pieces
+    v: Array
+    size: Array
+
+    def name(self, coordinate: int) -> str:
+        """Name a coordinate for a person."""
+        return coordinate_name(self.program, coordinate)
+
+    def violation(self, lam: float, units: Array | None = None) -> tuple[float, int]:
+        """Return how far v is outside the outer slopes relative to its scale, and where."""
+        amount = _outside(self.v, *self.pieces.slope_range(lam))
+        units = units_of(self.program).v(lam) if units is None else units
+        return _worst(amount, _slope_sizes(self.pieces, lam) + self.size + _noise(units))
+
+    def excess(self, lam: float) -> Array:
+        """Return how far v may be outside the outer slopes, rounding errors included."""
+        low, high = self.pieces.slope_range(lam)
+        p = self.program.A.shape[1]
+        error = rounding_errors(self.size + _slope_sizes(self.pieces, lam))
+        error[p:] = error[singles_of(self.program).columns] = 0.0
+        return _outside(self.v, low + error, high - error)
+
+
+def primal_point(
+    program: PiecewiseLinearProgram, theta: Array, terms: Array | None = None
+) -> PrimalPoint:
+    """Evaluate theta, shape (p,).
+
+    Parameters
+    ----------
+    program : PiecewiseLinearProgram
+    theta : array of shape (p,)
+    terms : array of shape (p,), optional
+        Sizes of the terms that theta itself was added up from, default its absolute values.
+
+    Raises
+    ------
+    ProblemError
+        When its shape is another.
+    """
+    p = program.A.shape[1]
+    if theta.shape != (p,):
+        raise ProblemError(f"x has shape {theta.shape}; expected ({p},)", "x")
+    absolute = np.abs(theta) if terms is None else terms
+    # A bound at zero has no scale of its own: a variable's is that of the largest variable.
+    return PrimalPoint(
+        program,
+        program.functions,
+        np.concatenate([theta, program.A.matvec(theta)]),
+        np.concatenate([np.full(p, absolute.max(initial=0.0)), program.A.abs_matvec(absolute)]),
+    )
+
+
+def dual_point(program: PiecewiseLinearProgram, nu: Array) -> DualPoint:
+    """Evaluate the row multipliers nu, shape (m,).
+
+    Parameters
+    ----------
+    program : PiecewiseLinearProgram
+    nu : array of shape (m,)
+
+    Returns
+    -------
+    DualPoint
+
+    Raises
+    ------
+    ProblemError
+        When its shape is another.
+    """
+    m = program.A.shape[0]
+    if nu.shape != (m,):
+        raise ProblemError(f"nu has shape {nu.shape}; expected ({m},)", "nu")
+    absolute = np.abs(nu)
+    return DualPoint(
+        program,
+        program.functions,
+        np.concatenate([-program.A.rmatvec(nu), nu]),
+        np.concatenate([program.A.abs_rmatvec(absolute), np.full(m, absolute.max(initial=0.0))]),
+    )
+
+
+def objective_scales(point: PrimalPoint, lam: float) -> tuple[float, float]:
+    r"""Return the sum of the absolute terms of the objective, and the same as the data allow.
+
+    The first is :math:`\sum_i |f_i(z_i)| + |s_i| \sigma_i` with sigma_i the size of the terms of
+    z_i and s_i the largest slope at it, or as close to it as rounding brings a value that is at a
+    kink: a residual that vanishes has rounding errors too. In the second, sizes count up to the
+    unit of their coordinate only.
+
+    Parameters
+    ----------
+    point : PrimalPoint
+    lam : float
+
+    Returns
+    -------
+    size, data_size : float
+        In the units of the objective.
+    """
+    pieces, z = point.pieces, point.z
+    units = units_of(point.program)
+    low, high = pieces.domain(lam)
+    inside = np.repeat(np.clip(z, low, high), pieces.counts)
+    kinks, slopes = pieces.kinks_at(lam), np.abs(pieces.slopes_at(lam))
+    slopes[np.isinf(slopes)] = 0.0
+    size = np.where(np.arange(len(z)) < point.program.A.shape[1], np.abs(z), point.size)
+    near = np.repeat(OBJECTIVE * size, pieces.counts)
+    below = np.add.reduceat((kinks < inside - near).astype(np.int64), pieces.ptr[:-1])
+    upto = np.add.reduceat((kinks <= inside + near).astype(np.int64), pieces.ptr[:-1])
+    first = pieces.slope_ptr[:-1]
+    slope = np.maximum(slopes[first + below], slopes[first + upto])
+    values = np.abs(pieces.value(z, lam))
+    whole = float(values.sum() + slope @ size)
+    offset = offset_at(point.program, lam)[1]
+    size = np.minimum(size, units.z(lam) + largest(np.abs(kinks), pieces))
+    strict = float(np.minimum(values, slope * size).sum() + slope @ size)
+    wide, narrow = float(units.objective(lam)), float(units.rounding(lam, strict + offset))
+    whole += offset + NOISE / OBJECTIVE * wide
+    return whole, strict + offset + NOISE / OBJECTIVE * narrow
+
+
+def feasibility_doubt(point: PrimalPoint, lam: float) -> str:
+    """Return why a point whose violations are within the tolerance may be infeasible, or "".
+
+    Parameters
+    ----------
+    point : PrimalPoint
+    lam : float
+
+    Returns
+    -------
+    str
+    """
+    ratio, at = point.strict_violation(lam)
+    if ratio <= FEASIBILITY:
+        return ""
+    return (
+        f"the point at lam = {lam:g} may be infeasible: {point.name(at)} is off by {ratio:.3g} of "
+        "its unit, which only the size of terms that cancel allows"
+    )
+
+
+def offset_at(program: PiecewiseLinearProgram, lam: float) -> tuple[float, float]:
+    """Return the program's constant at lam, and the sum of its absolute terms.
+
+    Parameters
+    ----------
+    program : PiecewiseLinearProgram
+    lam : float
+
+    Returns
+    -------
+    value, size : float
+    """
+    terms = program.offset * np.array([1.0, lam, lam * lam])
+    return float(terms.sum()), float(np.abs(terms).sum())
+
+
+def largest(values: Array, pieces: Pieces) -> Array:
+    """Return the largest of the values of each function's kinks, shape (n,).
+
+    Parameters
+    ----------
+    values : array
+        One for each kink, function by function.
+    pieces : Pieces
+        Of n functions.
+
+    Returns
+    -------
+    array of shape (n,)
+    """
+    return np.asarray(np.maximum.reduceat(values, pieces.ptr[:-1]))
+
+
+def coordinate_name(program: PiecewiseLinearProgram, coordinate: int) -> str:
+    """Name a coordinate for a person.
+
+    Parameters
+    ----------
+    program : PiecewiseLinearProgram
+    coordinate : int
+        0 to p + m - 1: variables, then rows.
+
+    Returns
+    -------
+    str
+    """
+    p = program.A.shape[1]
+    return f"variable {coordinate}" if coordinate < p else f"row {coordinate - p}"
+
+
+def ratio_of(amount: Array, scale: Array) -> Array:
+    """Return amount / scale, 0 where the amount is 0, inf where only the scale is.
+
+    Parameters
+    ----------
+    amount, scale : arrays of one shape
+        Not negative.
+
+    Returns
+    -------
+    array of that shape
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(amount == 0.0, 0.0, amount / scale)
+
+
+def _outside(values: Array, low: Array, high: Array) -> Array:
+    return np.asarray(np.maximum(np.maximum(low - values, values - high), 0.0))
+
+
+def rounding_errors(size: Array) -> Array:
+    """Return bounds of the rounding errors of sums whose terms have this size.
+
+    Parameters
+    ----------
+    size : array of shape (n,)
+        Sums of at most n absolute terms.
+
+    Returns
+    -------
+    array of shape (n,)
+    """
+    return max(SUMMATION, len(size) * float(np.finfo(float).eps)) * size
+
+
+def _noise(units: Array) -> Array:
+    return np.where(np.isfinite(units), NOISE / FEASIBILITY * units, 0.0)
+
+
+def _own_units(point: PrimalPoint, own: slice) -> Array:
+    """Return the sizes of the terms, that of a variable being the largest of all, rescaled."""
+    factor = units_of(point.program).factor
+    size = point.size.copy()
+    size[own] = (np.abs(point.z[own]) * factor[own]).max(initial=0.0) / factor[own]
+    return size
+
+
+def _slope_sizes(pieces: Pieces, lam: float) -> Array:
+    slopes = np.abs(pieces.slopes_at(lam))
+    slopes[np.isinf(slopes)] = 0.0
+    return np.asarray(np.maximum.reduceat(slopes, pieces.slope_ptr[:-1]))
+
+
+def _worst(amount: Array, scale: Array) -> tuple[float, int]:
+    ratio = ratio_of(amount, scale)
+    at = int(np.argmax(ratio))
+    return float(ratio[at]), at

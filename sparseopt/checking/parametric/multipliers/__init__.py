@@ -1,0 +1,1 @@
+"""What multipliers at the ends of their slopes may cost."""

@@ -1,0 +1,383 @@
+r"""Multipliers near given ones that are within their slopes exactly.
+
+Where nothing bounds a coordinate, or too wide a bound does, what rounding leaves outside of its
+slopes might cost anything (:mod:`.reach`). The given multipliers prove their bound where others,
+off by rounding errors, are inside: these are found by equations in rational arithmetic
+(:func:`exactly_inside`), or by a small step inwards (:func:`pushed_inside`). Whatever a change
+moves counts: all other multipliers are looked at again, and what is proven less
+(:func:`charge_nearby`).
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+
+from sparseopt.checking.parametric.evaluation.point import DualPoint, dual_point, rounding_errors
+from sparseopt.checking.parametric.evaluation.rational import (
+    Budget,
+    entries,
+    fractions_of,
+    solve_near,
+)
+from sparseopt.checking.parametric.evaluation.singles import singles_of
+from sparseopt.checking.parametric.multipliers.reach import (
+    LINES,
+    NEAR,
+    STEP,
+    Lams,
+    Span,
+    Values,
+    charge_of,
+    farthest,
+    interior_bounds,
+    inward,
+)
+from sparseopt.checking.tolerances import SEGMENT
+from sparseopt.problems.base import Array
+from sparseopt.problems.parametric.pieces import Pieces
+from sparseopt.problems.parametric.problem import PiecewiseLinearProgram
+
+_ULP = 2.0**-50
+"""Multipliers of rows this near to an end of their slopes, relative to the largest, are there."""
+_ROUNDED = 4.0 * float(np.finfo(float).eps)
+"""What a multiplier may be off by rounding alone, relative to itself."""
+_ENDLESS = 1e6
+"""How many times lam kinks are taken to move, where a range has no end: what changes of the last
+digits of multipliers lose by then is to be little as compared with the gap at lam."""
+_ROUNDS = 3
+"""How often variables are added whose multipliers a change of the others moves."""
+
+
+def charge_nearby(
+    program: PiecewiseLinearProgram,
+    pieces: Pieces,
+    span: Span,
+    lam: float,
+    nu: Array,
+    needed: Array,
+    budget: Budget,
+    equations: Array | None = None,
+    free: Array | None = None,
+) -> float | None:
+    r"""Return by how much less than nu others prove that are inside at `needed`, exactly.
+
+    What all other variables may cost whose multipliers may be outside is part of it; those that
+    make too much of it are needed, too. So the optimum at lam is at least what nu proves without
+    any charge, less this. Between two ends of a span it is at least that of multipliers that change
+    evenly, less what both ends are charged together.
+
+    Parameters
+    ----------
+    program : PiecewiseLinearProgram
+    pieces : Pieces
+        Its functions phi and psi.
+    span : Span
+    lam : float
+        A finite end of the span.
+    nu : array of shape (m,)
+        Multipliers at lam, within the slopes of their rows.
+    needed : bool array of shape (p,)
+        The variables whose multipliers are outside.
+    budget : Budget
+    equations : bool array of shape (p,), optional
+        Of which of them the multipliers are set to an end of their slopes. Default: of all.
+    free : bool array of shape (m,), optional
+        As for :func:`exactly_inside`.
+
+    Returns
+    -------
+    float or None
+        None where none are found.
+    """
+    p, given = program.A.shape[1], dual_point(program, nu)
+    for _ in range(_ROUNDS):
+        some = needed if equations is None else needed & equations
+        exact = exactly_inside(program, pieces, lam, nu, needed, some, budget, free)
+        if exact is None:
+            return None
+        dual = dual_point(program, exact)
+        excess = dual.excess(lam)
+        excess[:p][needed], excess[p:] = 0.0, 0.0
+        interior = None
+        if len(span.lams) == 1:
+            interior = interior_bounds(pieces, [(lam, exact)], Values((span.most,)), excess > 0.0)
+        charges = charge_of(program, pieces, span, lam, excess, interior)
+        if charges.sum() <= span.least:
+            return float(charges.sum()) + _lost(pieces, span, lam, given, dual)
+        if not (charges[:p] > 0.0).any():
+            return None
+        needed = needed | (charges[:p] > 0.0)
+    return None
+
+
+def _lost(pieces: Pieces, span: Span, lam: float, given: DualPoint, moved: DualPoint) -> float:
+    """Return by how much less other multipliers prove, what rounding does to these set aside."""
+    p = given.program.A.shape[1]
+    steps = np.abs(moved.v - given.v)
+    lost = pieces.conjugate(moved.v, lam) - pieces.conjugate(given.v, lam)
+    if len(span.lams) == 2:
+        lams = span.lams if np.isfinite(span.lams[1]) else (lam, _ENDLESS * lam)
+        lost[p:] = np.where(steps[p:] > 0.0, steps[p:] * farthest(pieces, lams)[p:], 0.0)
+    lost[:p][steps[:p] <= rounding_errors(given.size[:p])] = 0.0
+    lost[p:][steps[p:] <= _ROUNDED * np.abs(given.v[p:])] = 0.0
+    return max(float(lost.sum()), 0.0)
+
+
+def rates_nearby(
+    program: PiecewiseLinearProgram,
+    pieces: Pieces,
+    nu: Array,
+    needed: Array,
+    budget: Budget,
+    equations: Array,
+    free: Array | None,
+) -> bool:
+    """Return whether rates near those of nu stay within the rates of the slopes, all of them.
+
+    Parameters
+    ----------
+    program : PiecewiseLinearProgram
+    pieces : Pieces
+        Its functions phi and psi.
+    nu : array of shape (m,)
+        Rates of multipliers on the way to an infinite lam.
+    needed : bool array of shape (p,)
+        The variables whose rates are outside.
+    budget : Budget
+    equations : bool array of shape (p,)
+        As for :func:`charge_nearby`.
+    free : bool array of shape (m,), optional
+        As for :func:`exactly_inside`.
+    """
+    p = program.A.shape[1]
+    left, right = (ends[:p] for ends in _outer_slopes(pieces, np.inf))
+    for _ in range(_ROUNDS):
+        exact = exactly_inside(
+            program, pieces, np.inf, nu, needed, needed & equations, budget, free
+        )
+        if exact is None or (np.abs(exact - nu) > SEGMENT * np.abs(nu).max()).any():
+            return False
+        v, error = -program.A.rmatvec(exact), rounding_errors(program.A.abs_rmatvec(np.abs(exact)))
+        outside = ((v - error < left) | (v + error > right)) & (error > 0.0) & ~needed
+        if not outside.any():
+            return True
+        needed = needed | outside
+    return False
+
+
+def exactly_inside(
+    program: PiecewiseLinearProgram,
+    pieces: Pieces,
+    lam: float,
+    nu: Array,
+    needed: Array,
+    equations: Array,
+    budget: Budget,
+    free: Array | None = None,
+) -> Array | None:
+    r"""Return multipliers near nu whose v is within the outer slopes at `needed`, exactly.
+
+    Parameters
+    ----------
+    program : PiecewiseLinearProgram
+    pieces : Pieces
+        Its functions phi and psi.
+    lam : float
+        Infinite for the rates of nu and of the slopes.
+    nu : array of shape (m,)
+    needed : bool array of shape (p,)
+        The variables that matter.
+    equations : bool array of shape (p,)
+        Those of them whose v is set to the end of the slopes that it is nearest to.
+    budget : Budget
+    free : bool array of shape (m,), optional
+        The rows whose multipliers may be changed; those of the others are put to an end of their
+        slopes that they are near to. Default: those that are not there.
+
+    Returns
+    -------
+    array of shape (m,) or None
+        The multipliers, rounded; None where there are none, or finding them takes too long.
+    """
+    m, p = program.A.shape
+    ends = [_exact_slopes(pieces, at, lam) for at in range(p + m)]
+    exact = fractions_of(nu)
+    ends[p:] = _with_singles(ends[p:], program, lam)
+    unknown = _put_at_ends(exact, ends[p:], free)
+    rows = np.flatnonzero([value != 0 for value in exact])
+    rows = np.union1d(rows, np.array(unknown, dtype=np.int64))
+    places = np.flatnonzero(needed)
+    block = entries(program.A, rows, places, budget)
+    if block is None:
+        return None
+    columns: list[dict[int, Fraction]] = [{} for _ in places]
+    for i, row in zip(rows.tolist(), block, strict=True):
+        for k, a in row.items():
+            columns[k][i] = a
+    place_of = {i: k for k, i in enumerate(unknown)}
+    chosen, targets = [], []
+    for j, column in zip(places.tolist(), columns, strict=True):
+        if equations[j]:
+            v = -sum((a * exact[i] for i, a in column.items()), Fraction(0))
+            sides = [end for end in ends[j] if end is not None]
+            if not sides:
+                continue
+            fixed = sum((a * exact[i] for i, a in column.items() if i not in place_of), Fraction(0))
+            chosen.append({place_of[i]: a for i, a in column.items() if i in place_of})
+            targets.append(-min(sides, key=lambda end: abs(end - v)) - fixed)
+    found = solve_near(chosen, [targets], [[exact[i] for i in unknown]], budget)
+    if found is None:
+        return None
+    for i, value in zip(unknown, found[0], strict=True):
+        if _clipped(value, ends[p + i]) != value:
+            return None
+        exact[i] = value
+    for j, column in zip(places.tolist(), columns, strict=True):
+        v = -sum((a * exact[i] for i, a in column.items()), Fraction(0))
+        if _clipped(v, ends[j]) != v:
+            return None
+    return np.array([float(value) for value in exact])
+
+
+def _with_singles(
+    ends: list[list[Fraction | None]], program: PiecewiseLinearProgram, lam: float
+) -> list[list[Fraction | None]]:
+    """Return the ends of the slopes of rows that variables in one row only leave."""
+    singles, out = singles_of(program), []
+    for (low, high), least, most in zip(ends, singles.low, singles.high, strict=True):
+        if np.isfinite(least):
+            own = Fraction(least if np.isfinite(lam) else 0)
+            low = own if low is None else max(low, own)
+        if np.isfinite(most):
+            own = Fraction(most if np.isfinite(lam) else 0)
+            high = own if high is None else min(high, own)
+        out.append([low, high])
+    return out
+
+
+def _put_at_ends(
+    exact: list[Fraction], ends: list[list[Fraction | None]], free: Array | None
+) -> list[int]:
+    """Put multipliers to an end of their slopes that they are near to, save the free ones.
+
+    Returns which may still be changed: the free ones, or where none are named, those not near.
+    """
+    near = NEAR if free is not None else _ULP
+    margin = Fraction(near * max((abs(float(value)) for value in exact), default=0.0))
+    unknown = []
+    for i, (low, high) in enumerate(ends):
+        if free is not None and free[i]:
+            unknown.append(i)
+        elif low is not None and exact[i] - low <= margin:
+            exact[i] = low
+        elif high is not None and high - exact[i] <= margin:
+            exact[i] = high
+        elif free is None:
+            unknown.append(i)
+    return unknown
+
+
+def pushed_inside(
+    program: PiecewiseLinearProgram,
+    pieces: Pieces,
+    lams: Lams,
+    lam: float,
+    nu: Array,
+    needed: Array,
+    enough: float,
+    budget: Budget,
+) -> bool:
+    r"""Return whether multipliers that are moved inwards a little are within the outer slopes.
+
+    Where the exact multipliers of a basis are outside by what the data are rounded by, others that
+    prove no less up to rounding errors may be inside. They are moved by a part of
+    :data:`~sparseopt.checking.tolerances.SEGMENT` of the largest, and looked at exactly.
+
+    Parameters
+    ----------
+    program : PiecewiseLinearProgram
+    pieces : Pieces
+        Its functions phi and psi.
+    lams : tuple of float
+        A range in which the moved multipliers are to prove no less.
+    lam : float
+        An end of it; infinite for the rates of nu and of the slopes.
+    nu : array of shape (m,)
+    needed : bool array of shape (p,)
+        The variables that may be outside.
+    enough : float
+        How much less the moved multipliers may prove, beside SEGMENT of its terms.
+    budget : Budget
+    """
+    p = program.A.shape[1]
+    left, right = _outer_slopes(pieces, lam)
+    nu = np.clip(nu, left[p:], right[p:])
+    before = np.concatenate([-program.A.rmatvec(nu), nu])
+    with np.errstate(invalid="ignore"):
+        slack = np.minimum(before - left, right - before)
+        sizes = [np.where(np.isinf(end), 0.0, np.abs(end)) for end in (left, right)]
+        columns = np.flatnonzero(needed | (slack <= SEGMENT * sum(sizes))[:p])
+        sign = np.where((before - left < right - before)[columns], 1.0, -1.0)
+    step = None
+    if len(columns) <= LINES:
+        step = inward(program, nu, left[p:], right[p:], columns, sign)
+    if step is None:
+        return False
+    moves = np.abs(np.concatenate([program.A.rmatvec(step), step]))
+    part = SEGMENT / STEP
+    kinks = [pieces.kinks_at(at) for at in lams if np.isfinite(at)]
+    kinks += [pieces.kink, pieces.kink_rate] if np.isinf(lams[-1]) else []
+    for kink in kinks:
+        reach = np.maximum.reduceat(np.abs(kink), pieces.ptr[:-1])
+        lost, terms = float(reach @ moves), float(reach @ np.abs(before))
+        if lost > 0.0:
+            part = min(part, min(enough, SEGMENT * terms) / lost)
+    nu = np.clip(nu + 0.25 * part * step, left[p:], right[p:])
+    after = np.concatenate([-program.A.rmatvec(nu), nu])
+    error = np.zeros(len(after))
+    error[:p] = rounding_errors(program.A.abs_rmatvec(np.abs(nu)) + (sizes[0] + sizes[1])[:p])
+    unsure = np.flatnonzero((after - error < left)[:p] | (after + error > right)[:p])
+    if len(unsure) == 0:
+        return True
+    rows = np.flatnonzero(nu)
+    block = entries(program.A, rows, unsure, budget)
+    if block is None:
+        return False
+    exact = [_clipped(Fraction(nu[i]), _exact_slopes(pieces, p + i, lam)) for i in rows.tolist()]
+    for k, j in enumerate(unsure.tolist()):
+        entry = (row[k] * a for row, a in zip(block, exact, strict=True) if k in row)
+        value = -sum(entry, Fraction(0))
+        if _clipped(value, _exact_slopes(pieces, j, lam)) != value:
+            return False
+    return True
+
+
+def _exact_slopes(pieces: Pieces, at: int, lam: float) -> list[Fraction | None]:
+    """Return the first and last slope of a coordinate, None where it has none; rates at inf."""
+    ends: list[Fraction | None] = []
+    for k in (int(pieces.slope_ptr[at]), int(pieces.slope_ptr[at + 1]) - 1):
+        value, rate = float(pieces.slope[k]), Fraction(float(pieces.slope_rate[k]))
+        if not np.isfinite(value):
+            ends.append(None)
+        else:
+            ends.append(Fraction(value) + Fraction(lam) * rate if np.isfinite(lam) else rate)
+    return ends
+
+
+def _clipped(value: Fraction, ends: list[Fraction | None]) -> Fraction:
+    low, high = ends
+    value = value if low is None else max(value, low)
+    return value if high is None else min(value, high)
+
+
+def _outer_slopes(pieces: Pieces, lam: float) -> tuple[Array, Array]:
+    """Return the first and the last slope of each coordinate, or their rates where lam is inf."""
+    if np.isfinite(lam):
+        return pieces.slope_range(lam)
+    ends = []
+    for at, sign in ((pieces.slope_ptr[:-1], -1.0), (pieces.slope_ptr[1:] - 1, 1.0)):
+        finite = np.isfinite(pieces.slope[at])
+        ends.append(np.where(finite, pieces.slope_rate[at], sign * np.inf))
+    return ends[0], ends[1]
