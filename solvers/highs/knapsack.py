@@ -20,7 +20,7 @@ from ..adapters.formulations.budget import knapsack_program
 from ..common.child import PYTHON
 from ..common.outcome import Outcome
 from ..common.served import needs
-from ..l0.budget_backend import BudgetBackend
+from ..l0.engines.budget_backend import BudgetBackend
 from .instance import Instance
 
 _WATCHED = 10_000
@@ -69,7 +69,7 @@ class HighsKnapsack(BudgetBackend):
                 "or take another backend"
             )
         with control.uncounted():
-            from ..l0.hull import solve_dual, warm_up
+            from ..l0.budgets.hull import solve_dual, warm_up
 
             prepare(warm_up)
         dual = solve_dual(tables, last)

@@ -17,8 +17,8 @@ from sparseopt.problems.budget.tables import BudgetTables
 from sparseopt.proofs.neighbours import refit
 from sparseopt.result import Limit
 
-from ..l0.l0_tables import L0Tables
-from ..l0.model_tables import ModelTables
+from ..l0.engines.l0_tables import L0Tables
+from ..l0.tables.of_models import ModelTables
 
 
 class SupportsBackend(L0Tables):

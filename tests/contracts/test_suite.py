@@ -10,7 +10,7 @@ from sparseopt import Feature, LicenseError, ParamError, solve
 from sparseopt.paths.parametric import ParametricPath
 from sparseopt.problems import STRS
 from sparseopt.registry import backend_names, get_backend
-from sparseopt.solvers.l0.knapsack_dp import KnapsackDP
+from sparseopt.solvers.l0.engines.knapsack_dp import KnapsackDP
 from sparseopt.solvers.strs.engines.brute_force import BruteForce
 from sparseopt.testing import (
     FamilySamples,

@@ -43,7 +43,7 @@ def _do(unit: Settings, folder: Path) -> Iterable[Row]:
 
 def _sensor(repeats: int) -> Row:
     """Time the tables of the sensor field."""
-    from sparseopt.solvers.l0.gaussian import gaussian_tables
+    from sparseopt.solvers.l0.tables.gaussian import gaussian_tables
 
     model = sensor_field_sample(n=98, d=3592).model
     seconds = median_time(
@@ -58,8 +58,8 @@ def _sensor(repeats: int) -> Row:
 
 def _budgets(repeats: int, peer: bool) -> Row:
     """Time the exact path over all budgets of 5000 given tables; or the dynamic program."""
-    from sparseopt.solvers.l0.exact_path import exact_path
-    from sparseopt.solvers.l0.gaussian import gaussian_tables
+    from sparseopt.solvers.l0.budgets.exact_path import exact_path
+    from sparseopt.solvers.l0.tables.gaussian import gaussian_tables
 
     model = graph_sample("band", n=100, d=5000, d0=10).model
     loss = gaussian_tables(model, Control(SolveParams()), 1).loss

@@ -46,7 +46,7 @@ def _do(unit: Settings, folder: Path) -> Iterable[Row]:
     model = _model(row, nodes)
 
     def tables() -> Any:
-        from sparseopt.solvers.l0 import gaussian, ising
+        from sparseopt.solvers.l0.tables import gaussian, ising
 
         find = ising.ising_tables if model.loss == "ising" else gaussian.gaussian_tables
         return find(model, Control(SolveParams()), 1)

@@ -9,8 +9,8 @@ from sparseopt.checking.budget import fits
 from sparseopt.checking.budget.products import products, tell_losses
 from sparseopt.problems import Candidates, L0GraphicalModel
 from sparseopt.proofs import neighbours
-from sparseopt.solvers.l0.gaussian import gaussian_tables
-from sparseopt.solvers.l0.ising import ising_tables
+from sparseopt.solvers.l0.tables.gaussian import gaussian_tables
+from sparseopt.solvers.l0.tables.ising import ising_tables
 
 
 def gaussian(rng: np.random.Generator) -> L0GraphicalModel:

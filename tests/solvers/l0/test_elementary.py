@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.special import xlogy
 
-from sparseopt.solvers.l0.elementary import entropy, exp_minus
+from sparseopt.solvers.l0.tables.elementary import entropy, exp_minus
 
 
 def exponentials(x: np.ndarray) -> np.ndarray:

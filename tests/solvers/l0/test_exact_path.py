@@ -11,9 +11,10 @@ import sparseopt
 from sparseopt import SolveParams, Verdict
 from sparseopt.backend import Control
 from sparseopt.problems import BudgetTables, Candidates, L0GraphicalModel
-from sparseopt.solvers.l0 import exact_path as driver
-from sparseopt.solvers.l0 import gaussian, hull, ising
-from sparseopt.solvers.l0.exact_path import exact_path
+from sparseopt.solvers.l0.budgets import exact_path as driver
+from sparseopt.solvers.l0.budgets import hull
+from sparseopt.solvers.l0.budgets.exact_path import exact_path
+from sparseopt.solvers.l0.tables import gaussian, ising
 from sparseopt.solvers.l0.threads import in_threads
 
 

@@ -10,8 +10,8 @@ from sparseopt import SolveParams
 from sparseopt.backend import Control
 from sparseopt.problems import Candidates, L0GraphicalModel
 from sparseopt.proofs.neighbours import support_losses
-from sparseopt.solvers.l0 import blocks, gaussian
-from sparseopt.solvers.l0.gaussian import NodeTables, gaussian_tables
+from sparseopt.solvers.l0.tables import blocks, gaussian
+from sparseopt.solvers.l0.tables.gaussian import NodeTables, gaussian_tables
 
 
 def tables(problem: L0GraphicalModel, threads: int = 1, **params) -> NodeTables:

@@ -13,7 +13,7 @@ from sparseopt import SolveParams, Status, Verdict
 from sparseopt.backend import Control
 from sparseopt.problems import Candidates, L0GraphicalModel
 from sparseopt.proofs.neighbours import logistic_fits
-from sparseopt.solvers.l0.ising import ising_tables
+from sparseopt.solvers.l0.tables.ising import ising_tables
 
 
 def spins(n: int, d: int, strength: float, seed: int) -> np.ndarray:

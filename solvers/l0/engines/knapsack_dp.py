@@ -16,8 +16,8 @@ from sparseopt.problems.base import Array
 from sparseopt.problems.budget.tables import BudgetTables
 from sparseopt.result import Certificate, Limit, Result, Status
 
+from ..settings import SPENDING_ROUNDING
 from .budget_backend import BudgetBackend
-from .settings import SPENDING_ROUNDING
 
 
 class KnapsackDP(BudgetBackend):
@@ -63,7 +63,7 @@ class KnapsackDP(BudgetBackend):
         control: Control,
     ) -> Result:
         with control.uncounted():
-            from .hull import solve_dual, warm_up
+            from ..budgets.hull import solve_dual, warm_up
 
             prepare(warm_up)
         last = tables.last_budget(params.budget)

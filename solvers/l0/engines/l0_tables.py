@@ -11,17 +11,17 @@ from sparseopt.params import SolveParams
 from sparseopt.problems.budget.tables import BudgetTables
 from sparseopt.result import Certificate, Result, Status
 
+from ..tables.of_models import cores
 from .budget_backend import BudgetBackend
-from .model_tables import cores
 
 
 class L0Tables(BudgetBackend):
     """Our own engine for budgets: every K at once, exactly.
 
     The best subset of every size of each node comes from leaps and bounds
-    (:mod:`~sparseopt.solvers.l0.leaps_and_bounds`), the path over all budgets from the sorted
-    slopes of the tables' hulls and, where these leave a gap, from small dynamic programs over the
-    few nodes that can close it (:mod:`~sparseopt.solvers.l0.core_path`).
+    (:mod:`~sparseopt.solvers.l0.tables.leaps_and_bounds`), the path over all budgets from the
+    sorted slopes of the tables' hulls and, where these leave a gap, from small dynamic programs over
+    the few nodes that can close it (:mod:`~sparseopt.solvers.l0.budgets.core_path`).
 
     References
     ----------
@@ -50,7 +50,7 @@ class L0Tables(BudgetBackend):
         control: Control,
     ) -> Result:
         with control.uncounted():
-            from .exact_path import exact_path, warm_up
+            from ..budgets.exact_path import exact_path, warm_up
 
             prepare(warm_up)
         last = tables.last_budget(params.budget)

@@ -13,7 +13,7 @@ import numpy as np
 
 from sparseopt.problems.base import Array
 
-from ..common.compiled import compiled_in_place
+from ...common.compiled import compiled_in_place
 
 _LOG2 = math.log(2.0)
 _PER_LOG2 = 1.0 / _LOG2

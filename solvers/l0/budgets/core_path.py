@@ -36,9 +36,9 @@ import numpy as np
 from sparseopt.compiling import by_address
 from sparseopt.problems.base import Array
 
-from ..common.compiled import compiled_in_place, compiled_inside
+from ...common.compiled import compiled_in_place, compiled_inside
+from ..settings import FREE
 from .hull import Hull
-from .settings import FREE
 
 DONE, MORE, CHANGES, ROOMS, SUMS = range(5)
 """What :func:`spend` returns: finished; to be called again; or what needs more room before that:

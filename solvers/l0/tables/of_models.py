@@ -22,7 +22,7 @@ from sparseopt.problems.budget.tables import BudgetTables
 from sparseopt.result import Limit
 from sparseopt.workers import surviving
 
-from .settings import NODES_PER_RANGE, RANGES_PER_JOB
+from ..settings import NODES_PER_RANGE, RANGES_PER_JOB
 
 if TYPE_CHECKING:
     from .gaussian import NodeTables

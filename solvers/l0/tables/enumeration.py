@@ -8,8 +8,8 @@ cross-products of what is left lose what f explains,
 with the response as the last row. That is about :math:`4 \cdot 2^D` multiplications, the same ones
 in every node, so that a vector register does them for several nodes: nodes lie side by side in the
 last axis. Up to about 13 candidates this is faster than the tree of
-:mod:`~sparseopt.solvers.l0.leaps_and_bounds`, which cuts most subsets but goes its own way in each
-node.
+:mod:`~sparseopt.solvers.l0.tables.leaps_and_bounds`, which cuts most subsets but goes its own
+way in each node.
 
 A node whose candidates are nearly dependent is left to that tree.
 """
@@ -23,10 +23,10 @@ import numpy as np
 from sparseopt.compiling import by_address
 from sparseopt.problems.base import Array
 
-from ..common.compiled import compiled_in_place, compiled_inside
+from ...common.compiled import compiled_in_place, compiled_inside
+from ..settings import LANES, NOT_ENUMERATED
 from .blocks import BlockData, product
 from .leaps_and_bounds import Tables
-from .settings import LANES, NOT_ENUMERATED
 
 AT, SIZE, STACK, MEMBERS = range(4)
 """Rows of ``LaneSpace.level``: the candidate of a level to be added next, the size of its sets, the

@@ -19,7 +19,7 @@ from sparseopt.problems.budget.neighbourhoods import L0GraphicalModel
 from sparseopt.proofs.neighbours import support_losses
 from sparseopt.result import Result, Status
 
-from .settings import MOST_CANDIDATES
+from ..settings import MOST_CANDIDATES
 
 
 class L1Neighbourhood(Backend):

@@ -18,8 +18,8 @@ Where rows count :math:`c_i` times, with the mean 1, all sums over i are weighte
 matrix W within V too.
 
 First sets come from forward selection, which ends with all candidates, the root of the tree. The
-tree is the drop tree of :mod:`~sparseopt.solvers.l0.leaps_and_bounds`, with these bounds as the
-costs of its members: a set is fitted only where they do not rule it out.
+tree is the drop tree of :mod:`~sparseopt.solvers.l0.tables.leaps_and_bounds`, with these bounds as
+the costs of its members: a set is fitted only where they do not rule it out.
 
 Source: the loss is that of SPICA, (1.1); (1) is its Fenchel dual; the tree is that of Furnival and
 Wilson (1974), Regressions by leaps and bounds.
@@ -34,9 +34,8 @@ import numpy as np
 from sparseopt.compiling import by_address
 from sparseopt.problems.base import Array
 
-from ..common.compiled import compiled_in_place, compiled_inside
-from .elementary import entropy, exp_minus
-from .settings import (
+from ...common.compiled import compiled_in_place, compiled_inside
+from ..settings import (
     FLAT_SLOPE,
     LARGEST_CHANCE,
     LARGEST_COEFFICIENT,
@@ -51,14 +50,15 @@ from .settings import (
     SUFFICIENT_DECREASE,
     TINY,
 )
+from .elementary import entropy, exp_minus
 
 MEMBERS, AT, STACK = range(3)
 """Rows of ``IsingSpace.level``: a level's set, the member to be dropped next, and the stack."""
 
 MARGIN, WEIGHT, CHANCE, POINT, SPARE, LOW_BITS, HIGH_BITS, COUNT = range(8)
 """Rows of ``IsingSpace.sample``, of the current fit: z beta, c p (1 - p), p; a point of the dual;
-scratch, two rows of it for :mod:`~sparseopt.solvers.l0.elementary`; and c, how often a row counts,
-with the mean 1."""
+scratch, two rows of it for :mod:`~sparseopt.solvers.l0.tables.elementary`; and c, how often a row
+counts, with the mean 1."""
 
 STEP, TRIAL, UNIT, BOUND = range(4)
 """Rows of ``IsingSpace.work``."""

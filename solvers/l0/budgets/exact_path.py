@@ -15,6 +15,8 @@ from sparseopt.problems.base import Array
 from sparseopt.problems.budget.tables import BudgetTables
 from sparseopt.result import Limit
 
+from ..settings import FIRST_ROOMS, FIRST_SUMS, SEGMENTS_PER_CALL, THREADED_SEGMENTS
+from ..threads import in_threads
 from .core_path import (
     CHANGES,
     COUNT,
@@ -33,8 +35,6 @@ from .core_path import (
     spend,
 )
 from .hull import BudgetDual, Hull, steepest_first
-from .settings import FIRST_ROOMS, FIRST_SUMS, SEGMENTS_PER_CALL, THREADED_SEGMENTS
-from .threads import in_threads
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,8 +15,8 @@ from sparseopt.compiling import by_address
 from sparseopt.problems.base import Array
 from sparseopt.problems.budget.neighbourhoods import L0GraphicalModel
 
-from ..common.compiled import compiled_in_place
-from .settings import BLOCK_ENTRIES, BLOCK_NODES, BLOCK_PRODUCTS, NOT_ENUMERATED
+from ...common.compiled import compiled_in_place
+from ..settings import BLOCK_ENTRIES, BLOCK_NODES, BLOCK_PRODUCTS, NOT_ENUMERATED
 
 
 @by_address

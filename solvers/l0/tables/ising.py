@@ -10,10 +10,10 @@ from sparseopt.backend import Control
 from sparseopt.problems.base import Array
 from sparseopt.problems.budget.neighbourhoods import L0GraphicalModel
 
+from ..settings import FITS_PER_CALL
+from ..threads import in_threads
 from .gaussian import NodeTables
 from .ising_tree import FITS, ising_space, pursue
-from .settings import FITS_PER_CALL
-from .threads import in_threads
 
 
 def ising_tables(problem: L0GraphicalModel, control: Control, threads: int) -> NodeTables:

@@ -2,11 +2,11 @@ r"""Best subsets of nearly dependent candidates: an exact search without inner p
 
 From inner products a candidate's part that the others do not explain is known up to rounding
 relative to its squared sine. Below some 1e-6 the search of
-:mod:`~sparseopt.solvers.l0.leaps_and_bounds` may therefore miss the best subset by more than the
-last digits. Its answers start this one, which decides candidate after candidate: those taken are
-projected out of the columns that are left, those not taken are gone, and a branch ends where even
-all that are left do not improve on any size. Each step takes one power of d more than with inner
-products.
+:mod:`~sparseopt.solvers.l0.tables.leaps_and_bounds` may therefore miss the best subset by more than
+the last digits. Its answers start this one, which decides candidate after candidate: those taken
+are projected out of the columns that are left, those not taken are gone, and a branch ends where
+even all that are left do not improve on any size. Each step takes one power of d more than with
+inner products.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ import numpy as np
 
 from sparseopt.problems.base import Array
 
-from ..common.compiled import compiled, compiled_inside
-from .settings import NO_DIGITS, TIE
+from ...common.compiled import compiled, compiled_inside
+from ..settings import NO_DIGITS, TIE
 
 
 @compiled

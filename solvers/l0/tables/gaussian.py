@@ -12,11 +12,7 @@ from sparseopt.problems.base import Array
 from sparseopt.problems.budget.neighbourhoods import L0GraphicalModel
 from sparseopt.result import Limit
 
-from .blocks import block_data, node_blocks, solve_block
-from .enumeration import LaneSpace, enumerate_block, lane_space
-from .leaps_and_bounds import NODE, TOTAL, SearchSpace, Tables, search_block, search_space
-from .orthogonal_search import improve
-from .settings import (
+from ..settings import (
     NO_DIGITS,
     REFITTED_BY_LOSS,
     REFITTED_BY_SINE,
@@ -26,7 +22,11 @@ from .settings import (
     TREE_NODES_PER_CALL,
     WIDEST_LANE,
 )
-from .threads import in_threads
+from ..threads import in_threads
+from .blocks import block_data, node_blocks, solve_block
+from .enumeration import LaneSpace, enumerate_block, lane_space
+from .leaps_and_bounds import NODE, TOTAL, SearchSpace, Tables, search_block, search_space
+from .orthogonal_search import improve
 
 
 @dataclass(frozen=True, eq=False)

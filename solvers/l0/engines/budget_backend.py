@@ -17,8 +17,8 @@ from sparseopt.problems.budget.neighbourhoods import L0GraphicalModel
 from sparseopt.problems.budget.tables import BudgetTables
 from sparseopt.result import Certificate, Result, Status
 
-from .model_tables import ModelTables, cores, model_tables
-from .settings import MOST_CANDIDATES
+from ..settings import MOST_CANDIDATES
+from ..tables.of_models import ModelTables, cores, model_tables
 
 
 class BudgetBackend(Backend):
@@ -91,7 +91,7 @@ class BudgetBackend(Backend):
 
 def _result(problem: L0GraphicalModel, tables: ModelTables, answer: Result, threads: int) -> Result:
     """Turn an answer about tables into one about the model; so many threads compute its point."""
-    from .gaussian import gaussian_point
+    from ..tables.gaussian import gaussian_point
 
     found = answer.path
     assert isinstance(found, BudgetPath)
@@ -147,7 +147,7 @@ def _result(problem: L0GraphicalModel, tables: ModelTables, answer: Result, thre
 
 def _bound_without(tables: ModelTables, path: BudgetPath) -> Array:
     """Return Everett's bound when nodes whose search is not complete may have no loss at all."""
-    from .hull import solve_dual
+    from ..budgets.hull import solve_dual
 
     lower = np.where(tables.done, tables.problem.values, tables.least)
     if not np.isfinite(lower).all():

@@ -22,8 +22,8 @@ from sparseopt.compiling import by_address
 from sparseopt.problems.base import Array
 from sparseopt.problems.budget.tables import BudgetTables
 
-from ..common.compiled import compiled
-from .settings import THREADED_SEGMENTS
+from ...common.compiled import compiled
+from ..settings import THREADED_SEGMENTS
 
 
 @by_address

@@ -16,8 +16,8 @@ from sparseopt.problems.base import Array
 from sparseopt.problems.budget.tables import BudgetTables
 from sparseopt.result import Certificate, Limit, Result, Status
 
+from ..settings import SHORTEST_INTERVAL, SPENDING_ROUNDING
 from .budget_backend import BudgetBackend
-from .settings import SHORTEST_INTERVAL, SPENDING_ROUNDING
 
 _XI = (np.sqrt(5.0) - 1.0) / 2.0
 """The golden ratio's inverse: by what an interval shrinks."""
@@ -63,7 +63,7 @@ class Spica(BudgetBackend):
         control: Control,
     ) -> Result:
         with control.uncounted():
-            from .hull import warm_up
+            from ..budgets.hull import warm_up
 
             prepare(warm_up)
         dual = _Dual.of(tables)
@@ -130,7 +130,7 @@ class _Dual:
 
     @classmethod
     def of(cls, tables: BudgetTables) -> _Dual:
-        from .hull import steepest_first
+        from ..budgets.hull import steepest_first
 
         hull = steepest_first(tables)
         none = tables.values[tables.ptr[:-1]].sum()

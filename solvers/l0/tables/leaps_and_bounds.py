@@ -40,9 +40,9 @@ import numpy as np
 from sparseopt.compiling import by_address
 from sparseopt.problems.base import Array
 
-from ..common.compiled import compiled_in_place, compiled_inside
+from ...common.compiled import compiled_in_place, compiled_inside
+from ..settings import DEPENDENT, TIE, TIE_OF_NULL
 from .blocks import BlockData, product
-from .settings import DEPENDENT, TIE, TIE_OF_NULL
 
 SIZE, AT, STACK, MEMBERS = range(4)
 """Rows of ``SearchSpace.level``: a level's number of members, the member to be dropped (or added)

@@ -1,0 +1,1 @@
+"""One budget over many tables: their hulls, and the exact path over all budgets."""

@@ -1,0 +1,1 @@
+"""The backends of problems with one budget."""
