@@ -20,8 +20,8 @@ class L0Tables(BudgetBackend):
 
     The best subset of every size of each node comes from leaps and bounds
     (:mod:`~sparseopt.solvers.l0.tables.leaps_and_bounds`), the path over all budgets from the
-    sorted slopes of the tables' hulls and, where these leave a gap, from small dynamic programs over
-    the few nodes that can close it (:mod:`~sparseopt.solvers.l0.budgets.core_path`).
+    sorted slopes of the tables' hulls and, where these leave a gap, from small dynamic programs
+    over the few nodes that can close it (:mod:`~sparseopt.solvers.l0.budgets.core_path`).
 
     References
     ----------
