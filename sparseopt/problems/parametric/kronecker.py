@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 else:
     sp = Deferred("scipy.sparse")
 
+_FEW = 20
+"""A vector's nonzero entries are few where they are this part of all; as symmetric maps see it."""
+
 
 class KroneckerMap(LinearMap):
     r"""The product :math:`L \otimes R` of two dense matrices, never formed.
@@ -156,17 +159,31 @@ class RepeatedMap(LinearMap):
         return self._each(self.part.rmatvec, u)
 
     def abs_matvec(self, v: Array) -> Array:
-        return self._each(self.part.abs_matvec, v)
+        return self._each(self.part.abs_matvec, v, apart=True)
 
     def abs_rmatvec(self, u: Array) -> Array:
-        return self._each(self.part.abs_rmatvec, u)
+        return self._each(self.part.abs_rmatvec, u, apart=True)
 
-    def _each(self, product: Callable[[Array], Array], v: Array) -> Array:
-        """Apply the part's product to the `count` pieces of v at once; to one, if all are alike."""
+    def _each(self, product: Callable[[Array], Array], v: Array, apart: bool = False) -> Array:
+        """Apply the part's product to the `count` pieces of v at once; to one, if all are alike.
+
+        With `apart`, pieces that differ in few places are multiplied as what they have in common,
+        once, and what each has besides.
+        """
         columns = []
         for pieces in np.moveaxis(v.reshape(self.count, v.shape[0] // self.count, -1), 2, 0):
-            alike = bool((pieces == pieces[0]).all())
-            done = product(np.ascontiguousarray((pieces[:1] if alike else pieces).T)).T
+            common = pieces.min(axis=0)
+            places = (pieces != common).any(axis=0)
+            if not places.any():
+                done = product(np.ascontiguousarray(pieces[:1].T)).T
+            elif (
+                apart
+                and _FEW * np.count_nonzero(places) <= len(common)
+                and np.isfinite(pieces).all()
+            ):
+                done = product(common[:, None]).T + product((pieces - common).T).T
+            else:
+                done = product(np.ascontiguousarray(pieces.T)).T
             columns.append(np.broadcast_to(done, (self.count, done.shape[1])).ravel())
         return np.stack(columns, axis=1).reshape(-1, *v.shape[1:])
 

@@ -201,16 +201,28 @@ class SymmetricMap(DenseMap):
 
     def matvec(self, v: Array) -> Array:
         used = _few_nonzero_rows(v)
-        return super().matvec(v) if used is None else self.times(used, v[used])
+        if used is not None:
+            return self.times(used, v[used])
+        return self._sparse_times(v, np.asarray) if _few_nonzeros(v) else super().matvec(v)
 
     def rmatvec(self, u: Array) -> Array:
         return self.matvec(u)
 
     def abs_matvec(self, v: Array) -> Array:
         used = _few_nonzero_rows(v)
-        if used is None:
-            return super().abs_matvec(v)
-        return np.asarray(np.abs(self.matrix[used]).T @ v[used])
+        if used is not None:
+            return np.asarray(np.abs(self.matrix[used]).T @ v[used])
+        return self._sparse_times(v, np.abs) if _few_nonzeros(v) else super().abs_matvec(v)
+
+    def _sparse_times(self, v: Array, entries: Callable[[Array], Array]) -> Array:
+        """Multiply entries of the matrix with columns that have few nonzeros each, (d, k)."""
+        used = np.flatnonzero(v.any(axis=1))
+        few, out = sp.csr_array(v[used]), np.zeros((v.shape[1], self.shape[1]))
+        step = max(1, _BLOCK // self.shape[1])
+        for begin in range(0, len(used), step):
+            here = slice(begin, begin + step)
+            out += few[here].T @ entries(self.matrix[used[here]])
+        return out.T
 
     def abs_rmatvec(self, u: Array) -> Array:
         return self.abs_matvec(u)
@@ -593,6 +605,11 @@ def _few_nonzero_rows(v: Array) -> Array | None:
     """Return the places of v's rows that are not zero where they are a twentieth of all or less."""
     used = np.flatnonzero(v if v.ndim == 1 else v.any(axis=1))
     return used if 20 * len(used) <= len(v) else None
+
+
+def _few_nonzeros(v: Array) -> bool:
+    """Return whether a twentieth of several columns' entries are not zero, or less."""
+    return v.ndim == 2 and v.shape[1] > 1 and bool(20 * np.count_nonzero(v) <= v.size)
 
 
 def _power_of_two(size: Array) -> Array:

@@ -175,3 +175,27 @@ def test_a_symmetric_map_reads_the_rows_of_few_entries_only(shape):
         np.testing.assert_allclose(A.abs_matvec(v), np.abs(S) @ v, rtol=1e-13)
         np.testing.assert_allclose(A.abs_rmatvec(v), np.abs(S) @ v, rtol=1e-13)
     assert not SymmetricMap(S).matvec(np.zeros(shape)).any()
+
+
+def test_symmetric_maps_multiply_columns_with_few_nonzeros_by_their_entries():
+    rng = np.random.default_rng(5)
+    S = rng.normal(size=(300, 300))
+    S = S + S.T
+    v = rng.normal(size=(300, 40)) * (rng.random((300, 40)) < 0.03)
+    assert np.count_nonzero(v.any(axis=1)) > 300 // 20
+    A = SymmetricMap(S)
+    np.testing.assert_allclose(A.matvec(v), S @ v, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(A.rmatvec(v), S @ v, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(A.abs_matvec(np.abs(v)), np.abs(S) @ np.abs(v), rtol=1e-12)
+
+
+def test_blocks_that_differ_in_few_places_are_multiplied_apart():
+    rng = np.random.default_rng(6)
+    S = rng.normal(size=(200, 200))
+    part, copies = SymmetricMap(S + S.T), 8
+    sizes = np.tile(rng.random(200), (copies, 1))
+    sizes[np.arange(copies), np.arange(copies)] += 1.0
+    expected = np.concatenate([np.abs(S + S.T) @ each for each in sizes])
+    A = RepeatedMap(part, copies)
+    np.testing.assert_allclose(A.abs_matvec(sizes.ravel()), expected, rtol=1e-12)
+    np.testing.assert_allclose(A.abs_rmatvec(sizes.ravel()), expected, rtol=1e-12)

@@ -279,10 +279,11 @@ def _eliminate(
     # The numbers grow with the steps; while they are short their products cost nothing.
     rank = min(size, len(columns))
     bits = max((abs(a).bit_length() for row in whole for a in row), default=0)
-    if not budget.take(rank * size * len(places) * (8 + rank) * bits // 2**14):
-        return None
     # By half of the last length on average, for a third of the entries.
-    spend(rank * size * len(places) / 3.0 * (5e-7 + 5e-13 * (bits * rank) ** 2))
+    seconds = rank * size * len(places) / 3.0 * (5e-7 + 5e-13 * (bits * rank) ** 2)
+    if not budget.take(int(seconds / _STEP)):
+        return None
+    spend(seconds)
     last, pivots = 1, list[int]()
     for i in range(size):
         row = whole[i]
