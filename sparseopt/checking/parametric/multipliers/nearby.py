@@ -46,6 +46,9 @@ _ROUNDED = 4.0 * float(np.finfo(float).eps)
 _ENDLESS = 1e6
 """How many times lam kinks are taken to move, where a range has no end: what changes of the last
 digits of multipliers lose by then is to be little as compared with the gap at lam."""
+_PUT_BACK = 3
+"""How often rows whose multipliers would leave their slopes are put to an end of these, where all
+may be changed."""
 _ROUNDS = 3
 """How often variables are added whose multipliers a change of the others moves."""
 
@@ -216,29 +219,55 @@ def exactly_inside(
     for i, row in zip(rows.tolist(), block, strict=True):
         for k, a in row.items():
             columns[k][i] = a
-    place_of = {i: k for k, i in enumerate(unknown)}
-    chosen, targets = [], []
-    for j, column in zip(places.tolist(), columns, strict=True):
-        if equations[j]:
-            v = -sum((a * exact[i] for i, a in column.items()), Fraction(0))
-            sides = [end for end in ends[j] if end is not None]
-            if not sides:
-                continue
-            fixed = sum((a * exact[i] for i, a in column.items() if i not in place_of), Fraction(0))
-            chosen.append({place_of[i]: a for i, a in column.items() if i in place_of})
-            targets.append(-min(sides, key=lambda end: abs(end - v)) - fixed)
-    found = solve_near(chosen, [targets], [[exact[i] for i in unknown]], budget)
-    if found is None:
-        return None
-    for i, value in zip(unknown, found[0], strict=True):
-        if _clipped(value, ends[p + i]) != value:
+    asked = [
+        (column, ends[j])
+        for j, column in zip(places.tolist(), columns, strict=True)
+        if equations[j]
+    ]
+    for _ in range(_PUT_BACK if free is not None and free.all() else 1):
+        found = _solved(asked, exact, unknown, budget)
+        if found is None:
             return None
-        exact[i] = value
+        outside = {i for i, value in found.items() if _clipped(value, ends[p + i]) != value}
+        exact = [
+            _clipped(found.get(i, value), ends[p + i]) if i in found else value
+            for i, value in enumerate(exact)
+        ]
+        if not outside:
+            break
+        # they stay at the end that they would pass, and the others are to do
+        unknown = [i for i in unknown if i not in outside]
+    else:
+        return None
     for j, column in zip(places.tolist(), columns, strict=True):
         v = -sum((a * exact[i] for i, a in column.items()), Fraction(0))
         if _clipped(v, ends[j]) != v:
             return None
     return np.array([float(value) for value in exact])
+
+
+def _solved(
+    asked: list[tuple[dict[int, Fraction], list[Fraction | None]]],
+    exact: list[Fraction],
+    unknown: list[int],
+    budget: Budget,
+) -> dict[int, Fraction] | None:
+    """Return unknown multipliers with which variables are at the ends of slopes nearest to them.
+
+    `asked` are the variables' entries by rows, and their ends.
+    """
+    place_of = {i: k for k, i in enumerate(unknown)}
+    chosen, targets = [], []
+    for column, slopes in asked:
+        v = -sum((a * exact[i] for i, a in column.items()), Fraction(0))
+        sides = [end for end in slopes if end is not None]
+        if not sides:
+            continue
+        fixed = sum((a * exact[i] for i, a in column.items() if i not in place_of), Fraction(0))
+        chosen.append({place_of[i]: a for i, a in column.items() if i in place_of})
+        targets.append(-min(sides, key=lambda end: abs(end - v)) - fixed)
+    found = solve_near(chosen, [targets], [[exact[i] for i in unknown]], budget)
+    return None if found is None else dict(zip(unknown, found[0], strict=True))
 
 
 def _with_singles(

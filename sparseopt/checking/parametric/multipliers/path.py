@@ -491,6 +491,8 @@ class PathMultipliers:
             # variables may be at an end of theirs, too.
             for free, equations in product((rows, None), (columns, np.ones(p, dtype=bool))):
                 yield equations, free
+        # Rows that rest may have to give way.
+        yield np.ones(p, dtype=bool), np.ones(self._program.A.shape[0], dtype=bool)
 
 
 def _at(lam: Array, constant: Array, rate: Array) -> Array:
