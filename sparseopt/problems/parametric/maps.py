@@ -19,6 +19,8 @@ from sparseopt.problems.base import Array, is_sparse
 
 _BLOCK = 100_000
 """Entries of a matrix whose absolute values are taken at once, so that they stay in the cache."""
+_GATHERED = 4_000_000
+"""Entries of rows that are copied together: 32 MB."""
 _ROUNDS, _NEAR = 14, 2.0**8
 """Rounds of scaling at most, and the change below which two are enough: each halves exponents."""
 
@@ -218,7 +220,7 @@ class SymmetricMap(DenseMap):
         """Multiply entries of the matrix with columns that have few nonzeros each, (d, k)."""
         used = np.flatnonzero(v.any(axis=1))
         few, out = sp.csr_array(v[used]), np.zeros((v.shape[1], self.shape[1]))
-        step = max(1, _BLOCK // self.shape[1])
+        step = max(1, _GATHERED // self.shape[1])
         for begin in range(0, len(used), step):
             here = slice(begin, begin + step)
             out += few[here].T @ entries(self.matrix[used[here]])
