@@ -62,6 +62,9 @@ def mirror(problem, tables):
     starts, before = {}, set()
     for f, flags, changed in zip(leaders, turns, changes, strict=True):
         Clock.check()
+        # Three different numbers would be three signs, each the opposite of both others.
+        if any(flag not in (0, 1) for flag in (*flags, *changed)):
+            raise Refuted("what a mirror turns round is not said by flags")
         turned = {j for j, flag in zip(kept, flags, strict=True) if flag}
         total = _totals(problem, turned)
         if total is None or not _mirrors(problem, total, changed):

@@ -473,6 +473,37 @@ def test_mirrors(tmp_path):
         assert check(problem, false).verdict is not Verdict.VERIFIED, lie
 
 
+def test_mirrors_have_two_signs(tmp_path):
+    """w I + (1 - 2 b) (J - I) is semidefinite from w = 1 where b = 0, from w = 2 where b = 1."""
+    pairs = np.ones((3, 3)) - np.eye(3)
+
+    def problem(least):
+        model = MISDPBuilder("min")
+        b = model.variables(1, lower=least, upper=1.0, integer=True)
+        w = model.variable(lower=0.0, upper=9.0)
+        model.semidefinite((b, [-2.0 * pairs]), (w, np.eye(3)), constant=pairs)
+        model.objective((w, 1.0))
+        return model.build()
+
+    whole = problem(0.0)
+    true = sparseopt.solve(whole, backend="misdp-bnb")
+    half = sparseopt.solve(problem(1.0), backend="misdp-bnb")
+    assert true.objective == pytest.approx(1.0)
+    assert half.objective == pytest.approx(2.0)
+    for signs in ([0, 1, 2], [False, True, True]):
+        mirror = {
+            "mirror_leaders": np.array([0]),
+            "mirror_variables": np.array([[True, False]]),
+            "mirror_lines": np.array([signs]),
+        }
+        certificate = Certificate("misdp-leaves", {**half.certificate.arrays, **mirror})
+        false = true.with_changes(
+            x=half.x, objective=half.objective, bound=half.bound, certificate=certificate
+        )
+        assert verdict(tmp_path, whole, false)[0] == "refuted", signs
+        assert check(whole, false).verdict is Verdict.REFUTED, signs
+
+
 def test_rows_by_symmetry(tmp_path, monkeypatch):
     monkeypatch.setattr("sparseopt.solvers.misdp.reductions.symmetry.SYMMETRY_GROUP", 1)
     problem = ring_of_seven()

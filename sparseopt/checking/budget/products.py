@@ -4,7 +4,10 @@ With the products :math:`G = \begin{pmatrix} A^T A & A^T y \\ y^T A & y^T y \end
 chosen columns and their node, k steps of elimination leave the smallest loss in the last entry, and
 the pivots on the way are squared sines of angles between a column and those before it, times its
 squared length. Products square the condition: what is lost by that is a few units of rounding over
-the smallest squared sine, so a loss is told here only where no angle is narrow.
+the smallest eigenvalue of the columns' correlations. No angle need be narrow for that to be small:
+each column may be near the part of the one before it that is new. But the product of all squared
+sines is their determinant, which is at most e times the smallest of eigenvalues whose mean is 1. So
+a loss is told here only where no angle is narrow, and not all of them together.
 """
 
 from __future__ import annotations
@@ -16,9 +19,11 @@ from sparseopt.problems.base import Array
 from sparseopt.problems.budget.neighbourhoods import L0GraphicalModel
 
 _WIDE = 1e-2
-"""Squared sine of an angle from which products tell a loss to 1e-13 of that of no neighbours."""
+"""Squared sine of an angle from which products tell a loss."""
+_TOGETHER = 1e-4
+"""Product of them all, from which the smallest eigenvalue is above 3e-5."""
 _PLAIN = 1e-3
-"""A loss, relative to that of no neighbours, from which they tell it to 1e-10 of itself."""
+"""A loss, relative to that of no neighbours, from which they tell it well."""
 
 
 def products(problem: L0GraphicalModel, nodes: Array, size: int, whole: Array | None) -> Array:
@@ -73,6 +78,7 @@ def tell_losses(gram: Array, supports: Array, losses: Array) -> None:
 @strict
 def _eliminated(gram: Array, chosen: Array, k: int, M: Array) -> float:
     """Eliminate k chosen columns from the products, by rows of M = L D L'; return what is left."""
+    together = 1.0
     for q in range(k + 1):
         row = chosen[q]
         for p in range(q + 1):
@@ -84,5 +90,9 @@ def _eliminated(gram: Array, chosen: Array, k: int, M: Array) -> float:
             else:
                 if not value >= (_WIDE if q < k else _PLAIN) * gram[row, row]:
                     return np.nan
+                if q < k:
+                    together *= value / gram[row, row]
+                    if not together >= _TOGETHER:
+                        return np.nan
                 M[q, q] = np.sqrt(value)
     return float(M[k, k] * M[k, k])

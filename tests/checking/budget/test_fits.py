@@ -126,3 +126,19 @@ def test_logistic_fits_do_not_depend_on_where_they_begin(seed):
         np.testing.assert_allclose(same, loss, rtol=1e-12)
         plain = np.logaddexp(0.0, -(beta[:, None, :] @ Z)[:, 0]) @ shares
         np.testing.assert_allclose(loss, plain + 0.01 * np.square(beta).sum(axis=1), rtol=1e-13)
+
+
+@pytest.mark.parametrize("k", range(2, 9))
+def test_products_tell_no_loss_of_chains_of_columns(k):
+    """Each column is near what was new in the one before it: no angle is narrow, the end is."""
+    sine = 0.101
+    R = np.zeros((24, k + 1))
+    R[0, 0] = 1.0
+    for j in range(1, k):
+        R[j - 1, j], R[j, j] = np.sqrt(1.0 - sine * sine), sine
+    R[k - 1, k], R[k, k] = 0.8, 0.6
+    columns = np.linalg.qr(np.random.default_rng(k).normal(size=(24, 24)))[0] @ R
+    losses = np.empty((1, 1))
+    tell_losses((columns.T @ columns)[None], np.array([[2**k - 1]]), losses)
+    assert np.isnan(losses[0, 0]) or abs(losses[0, 0] - 0.36) <= 1e-11
+    assert np.isnan(losses[0, 0]) == (k > 3)

@@ -11,8 +11,8 @@ import sparseopt
 from sparseopt.checking.parametric.bases.layout import read_path
 from sparseopt.checking.parametric.evaluation.singles import singles_of
 from sparseopt.checking.parametric.multipliers.mixtures import Mixtures
-from sparseopt.checking.parametric.multipliers.reach import Values, exact_margins
-from sparseopt.problems import ParametricLP
+from sparseopt.checking.parametric.multipliers.reach import Values, bounds_by_points, exact_margins
+from sparseopt.problems import ParametricLP, Pieces, PiecewiseLinearProgram
 
 
 def program(seed: int, m: int, n: int) -> ParametricLP:
@@ -150,3 +150,17 @@ def with_equations(given: ParametricLP) -> ParametricLP:
 def test_paths_of_other_forms_are_proven(change, seed):
     result = sparseopt.solve(change(program(300 + seed, 30, 45)))
     assert result.verdict == "verified", result.check_messages
+
+
+def test_rounding_errors_of_large_multipliers_count_in_what_they_bound():
+    """x3 = x1 / 4 with x1 = x2 in [0, 4], no costs: beside 2^53 the multiplier 1/4 is lost."""
+    A = np.array([[-1.0, 1.0, 0.0], [-1.0, 0.0, 4.0], [1.0, -1.0, 0.0]])
+    phi = Pieces.free(3).within(np.zeros(3), np.array([4.0, 4.0, np.inf]))
+    problem = PiecewiseLinearProgram(A, phi, Pieces.free(3).within(np.zeros(3), np.zeros(3)))
+    assert (A @ [4.0, 4.0, 1.0] == 0.0).all()
+    known = np.array([4.0, 4.0, np.inf, 0.0, 0.0, 0.0])
+    for large in (0.0, 2.0**20, 2.0**53):
+        points = [(1.0, np.array([large, 0.25, large]))]
+        bounds = bounds_by_points(problem, problem.functions, points, Values((0.0,)), known)
+        assert bounds[2] >= 1.0, large
+        assert np.isfinite(bounds[2])

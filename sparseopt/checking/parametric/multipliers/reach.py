@@ -321,7 +321,7 @@ def bounds_by_points(
         return out
     slacks, rooms, inside = [], [], []
     for (lam, nu), value in zip(points, values.ends, strict=True):
-        v, slack = _margins(program, pieces, lam, inside_rows(program, nu, lam), largest)
+        v, slack, error = _margins(program, pieces, lam, inside_rows(program, nu, lam), largest)
         rest = ~(slack >= 0.0)
         outside = np.where(rest, -slack, 0.0)
         if np.isinf(largest[rest]).any():
@@ -329,6 +329,8 @@ def bounds_by_points(
         conjugates = pieces.conjugate(v, lam)
         room = value + float(conjugates.sum()) + float(outside[rest] @ largest[rest])
         room += _ROOM * (abs(value) + float(np.abs(conjugates).sum()))
+        # A conjugate rises by |z| at most for each unit that v is off by, z between outer kinks.
+        room += float(error @ farthest(pieces, (lam,))) * _AWAY
         slacks.append(slack[:p])
         rooms.append(max(room, 0.0))
         inside.append(v)
@@ -346,8 +348,8 @@ def bounds_by_points(
 
 def _margins(
     program: PiecewiseLinearProgram, pieces: Pieces, lam: float, nu: Array, largest: Array
-) -> tuple[Array, Array]:
-    """Return v, and how far it is inside its slopes for certain, shapes (p + m,).
+) -> tuple[Array, Array, Array]:
+    """Return v, how far it is inside its slopes for certain, and its errors, shapes (p + m,).
 
     Where rounding decides on variables that nothing bounds, these are computed in 106 bits.
     """
@@ -364,7 +366,7 @@ def _margins(
     exact = exact_margins(program, pieces, lam, nu, unsure)
     if exact is not None:
         v[unsure], slack[unsure] = exact
-    return v, slack
+    return v, slack, error
 
 
 def exact_margins(
