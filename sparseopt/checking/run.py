@@ -99,11 +99,9 @@ def _judge(problem: Problem, result: Result, findings: Findings) -> None:
 def _complex(result: Result, findings: Findings) -> bool:
     """Refute numbers with an imaginary part, which arithmetic with real numbers would drop."""
     evidence = {} if result.certificate is None else result.certificate.arrays
-    found = [
-        name
-        for name, stated in (*evidence.items(), *result.duals.items())
-        if np.iscomplexobj(stated)
-    ]
+    path = {} if result.path is None else vars(result.path)
+    stated = (*evidence.items(), *result.duals.items(), *path.items())
+    found = [name for name, numbers in stated if np.iscomplexobj(numbers)]
     for name in found:
         findings.refute(f"{name} has complex numbers; expected real ones")
     return bool(found)

@@ -122,17 +122,20 @@ class DifferentialNetwork(TwoClasses, PathEstimator):
         began, most, left = time.monotonic(), _AT_ONCE, self.time_limit
         self._solve(problem, max_nonzeros=most)
         while self.path_.stopped_by == "max_nonzeros":
-            worth = int(self._selection().value / np.log(self._counts.sum()))
+            chosen = self._selection()
+            worth = int(chosen.value / np.log(self._counts.sum()))
             if self.time_limit is not None:
                 left = self.time_limit - (time.monotonic() - began)
             if worth <= most or (left is not None and left <= 0.0):
-                return
+                break
             most, before = min(worth, 2 * most), (self.result_, self.path_)
             self._solve(problem, max_nonzeros=most, time_limit=left)
             if self.path_.low[-1] > before[1].low[-1]:
                 # the time did not suffice to come as far again
                 self.result_, self.path_ = before
-                return
+                break
+        if self.path_.stopped_by == "max_nonzeros":
+            self.selection_ = chosen
 
     def _selection(self) -> KnotSelection:
         problem, n = self.result_.problem, float(self._counts.sum())
@@ -146,7 +149,7 @@ class DifferentialNetwork(TwoClasses, PathEstimator):
         return KnotSelection.of(bic, "bic", self.result_)
 
     def _chosen(self, X: Array, y: Array, groups: Any) -> tuple[float, str]:
-        return self._kept(self._selection())
+        return self._kept(getattr(self, "selection_", None) or self._selection())
 
     def _unpack(self, x: Array) -> None:
         delta = self.result_.problem.symmetrised(x)

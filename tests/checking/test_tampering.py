@@ -10,9 +10,9 @@ from brute_paths import brute_path, path_result, point_result
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sparseopt import Certificate, Limit, SolveParams, Status, Verdict
+from sparseopt import Certificate, Limit, SolveParams, Status, Verdict, solve
 from sparseopt.checking import check
-from sparseopt.problems import DantzigSelector, LADLasso, ParametricLP
+from sparseopt.problems import DantzigSelector, LADLasso, ParametricLP, STRSPath
 
 RNG = np.random.default_rng(20)
 X, Y = RNG.normal(size=(6, 3)), RNG.normal(size=6)
@@ -389,3 +389,13 @@ def test_imaginary_parts_are_refused_not_dropped(name):
     assert report.verdict is Verdict.REFUTED
     assert report.messages == (f"{key} has complex numbers; expected real ones",)
     assert refuted(name, result.with_changes(duals={"rows": part + 1.0j}))
+
+
+@pytest.mark.parametrize("name", ["sizes", "objective", "bound", "ptr", "index", "value"])
+def test_imaginary_parts_of_a_path_are_refused(name):
+    M = np.random.default_rng(0).normal(size=(6, 6))
+    problem = STRSPath(M + M.T, M[0], d_max=4)
+    result = solve(problem)
+    assert result.verdict is Verdict.VERIFIED
+    report = check(problem, with_path(result, **{name: getattr(result.path, name) + 1e-3j}))
+    assert report.messages == (f"{name} has complex numbers; expected real ones",)

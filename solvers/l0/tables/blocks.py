@@ -136,6 +136,37 @@ def product(rows: Array, known: Array, a: int, b: int) -> Any:
 
 
 @compiled_in_place
+def independence(L: Array, k: int) -> Any:
+    """Return how far k columns are from dependence: 2 / tr(R^-1) for R = L L', their correlations.
+
+    The squared sine of the angle between two, and in general of the size of R's smallest
+    eigenvalue. The trace is the sum of the squared entries of L^-1; O(k^3).
+
+    Parameters
+    ----------
+    L : array of shape (D, D), its last column changed
+        Lower triangular up to k, which is less than D.
+    k : int
+
+    Returns
+    -------
+    float
+        At most 1.
+    """
+    trace, column = 0.0, L.shape[1] - 1
+    for j in range(k):
+        L[j, column] = 1.0 / L[j, j]
+        trace += L[j, column] * L[j, column]
+        for i in range(j + 1, k):
+            value = 0.0
+            for m in range(j, i):
+                value -= L[i, m] * L[m, column]
+            L[i, column] = value / L[i, i]
+            trace += L[i, column] * L[i, column]
+    return 2.0 / max(trace, 2.0)
+
+
+@compiled_in_place
 def solve_block(
     factor: Array,
     norm: Array,
@@ -185,6 +216,7 @@ def solve_block(
                 hard[b] = True
                 break
             factor[i, i] = np.sqrt(value)
+        hard[b] = hard[b] or not independence(factor, k) >= NOT_ENUMERATED
         if hard[b]:
             continue
         for i in range(k):

@@ -16,7 +16,7 @@ A node whose candidates are nearly dependent is left to that tree.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -25,7 +25,7 @@ from sparseopt.problems.base import Array
 
 from ...common.compiled import compiled_in_place, compiled_inside
 from ..settings import LANES, NOT_ENUMERATED
-from .blocks import BlockData, product
+from .blocks import BlockData, independence, product
 from .leaps_and_bounds import Tables
 
 AT, SIZE, STACK, MEMBERS = range(4)
@@ -50,9 +50,10 @@ class LaneSpace(NamedTuple):
     mask : int64 array of the same shape
         The subsets that attain them.
     least : array of shape (LANES,)
-        The smallest squared sine of an angle between a candidate and those before it.
+        How near the candidates are to dependence, as in ``Tables.sine``.
     scratch : array of shape (3, LANES)
     norm : array of shape (D + 1,)
+    triangle : array of shape (D + 1, D + 1)
     level : int64 array of shape (4, D + 1)
         By the level's u.
     """
@@ -63,6 +64,7 @@ class LaneSpace(NamedTuple):
     least: Array
     scratch: Array
     norm: Array
+    triangle: Array
     level: Array
 
 
@@ -85,6 +87,7 @@ def lane_space(D: int) -> LaneSpace:
         least=np.empty(LANES),
         scratch=np.empty((3, LANES)),
         norm=np.empty(levels),
+        triangle=np.empty((levels, levels)),
         level=np.empty((4, levels), np.int64),
     )
 
@@ -117,6 +120,7 @@ def enumerate_block(space: LaneSpace, block: BlockData, todo: Array, tables: Tab
         _enumerate(space, D)
         for v in range(count):
             b = todo[begin + v]
+            space.least[v] = min(space.least[v], _independence(space, v, D))
             tables.sine[b] = space.least[v]
             if not space.least[v] >= NOT_ENUMERATED:
                 todo[left] = b
@@ -171,6 +175,27 @@ def _load_lane(space: LaneSpace, lane: int, D: int, block: BlockData, b: int) ->
         M[entry + D - i, lane] = c
         entry += D + 1 - i
     M[entry, lane] = 1.0
+
+
+@compiled_inside
+def _independence(space: LaneSpace, lane: int, D: int) -> Any:
+    """Return how far a lane's candidates are from dependence, 0 if they are singular; O(D^3)."""
+    M, L = space.matrix, space.triangle
+    entry = _first_entry(D)
+    for i in range(D):
+        for k in range(i, D):
+            L[k, i] = M[entry + k - i, lane]
+        entry += D + 1 - i
+    for i in range(D):
+        for k in range(i):
+            for j in range(k):
+                L[i, k] -= L[i, j] * L[k, j]
+            L[i, k] /= L[k, k]
+            L[i, i] -= L[i, k] * L[i, k]
+        if not L[i, i] > 0.0:
+            return 0.0
+        L[i, i] = np.sqrt(L[i, i])
+    return independence(L, D)
 
 
 @compiled_inside

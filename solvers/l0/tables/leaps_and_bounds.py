@@ -50,8 +50,7 @@ next, the stack of levels, and the members as bits."""
 
 RSS, TIES, SINE = range(3)
 """Places in ``SearchSpace.floor``: the residual sum of squares of all candidates, the improvements
-that are not looked for, and the smallest squared sine of an angle between a candidate and those
-swept before it."""
+that are not looked for, and how near the candidates are to dependence, as in ``Tables.sine``."""
 
 TOP, VISITED, ADDS, KEPT = range(4)
 """Places in ``SearchSpace.state``: top of the stack, tree nodes, whether the tree adds, candidates
@@ -71,7 +70,9 @@ class Tables(NamedTuple):
     loss, mask : arrays of shape (ptr[B] + B,)
         The smallest loss of each size, and the subset that attains it, as bits.
     sine : array of shape (B,)
-        How near each node's candidates are to dependence: the smallest squared sine of an angle.
+        How near each node's candidates are to dependence: the smaller one of
+        :func:`~sparseopt.solvers.l0.tables.blocks.independence` and the smallest squared sine of an
+        angle between a candidate and those before it.
     """
 
     loss: Array
@@ -310,10 +311,14 @@ def _forward(space: SearchSpace, m: int) -> bool:
         space.floor[SINE] = min(space.floor[SINE], S[first * m + first])
         rss -= _sweep(S, g, m, first)
         space.best[k], space.mask[k] = rss, chosen
+    trace = 0.0
     for i in range(m):
         space.c[i] = g[i]
         for j in range(m):
             space.R[i, j] = -S[i * m + j]
+        trace += space.R[i, i]
+    # No angle need be narrow: each candidate may be near what was new in the one before it.
+    space.floor[SINE] = min(space.floor[SINE], 2.0 / trace)
     _set_floor(space, rss)
     return True
 

@@ -5,9 +5,9 @@ chosen columns and their node, k steps of elimination leave the smallest loss in
 the pivots on the way are squared sines of angles between a column and those before it, times its
 squared length. Products square the condition: what is lost by that is a few units of rounding over
 the smallest eigenvalue of the columns' correlations. No angle need be narrow for that to be small:
-each column may be near the part of the one before it that is new. But the product of all squared
-sines is their determinant, which is at most e times the smallest of eigenvalues whose mean is 1. So
-a loss is told here only where no angle is narrow, and not all of them together.
+each column may be near the part of the one before it that is new. But the trace of their inverse is
+at least the inverse of that eigenvalue. So a loss is told here only where no angle is narrow, and
+not all of them together.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from sparseopt.problems.budget.neighbourhoods import L0GraphicalModel
 
 _WIDE = 1e-2
 """Squared sine of an angle from which products tell a loss."""
-_TOGETHER = 1e-4
-"""Product of them all, from which the smallest eigenvalue is above 3e-5."""
+_TRACE = 3e4
+"""Trace of the inverse of the correlations up to which: their smallest eigenvalue is above 3e-5."""
 _PLAIN = 1e-3
 """A loss, relative to that of no neighbours, from which they tell it well."""
 
@@ -63,7 +63,7 @@ def tell_losses(gram: Array, supports: Array, losses: Array) -> None:
     losses : array of shape (nodes, sets), changed
     """
     count, last = len(gram), gram.shape[1] - 1
-    chosen, M = np.empty(last + 1, np.int64), np.empty((last + 1, last + 1))
+    chosen, M = np.empty(last + 1, np.int64), np.empty((last + 1, last + 2))
     for j in range(count):
         for s in range(supports.shape[1]):
             k = 0
@@ -78,7 +78,6 @@ def tell_losses(gram: Array, supports: Array, losses: Array) -> None:
 @strict
 def _eliminated(gram: Array, chosen: Array, k: int, M: Array) -> float:
     """Eliminate k chosen columns from the products, by rows of M = L D L'; return what is left."""
-    together = 1.0
     for q in range(k + 1):
         row = chosen[q]
         for p in range(q + 1):
@@ -90,9 +89,24 @@ def _eliminated(gram: Array, chosen: Array, k: int, M: Array) -> float:
             else:
                 if not value >= (_WIDE if q < k else _PLAIN) * gram[row, row]:
                     return np.nan
-                if q < k:
-                    together *= value / gram[row, row]
-                    if not together >= _TOGETHER:
-                        return np.nan
                 M[q, q] = np.sqrt(value)
+    if not _inverse_trace(gram, chosen, k, M) <= _TRACE:
+        return np.nan
     return float(M[k, k] * M[k, k])
+
+
+@strict
+def _inverse_trace(gram: Array, chosen: Array, k: int, M: Array) -> float:
+    """Return the trace of the inverse of the correlations of k columns: sum g_jj (M^-1)_ij^2."""
+    trace, last = 0.0, M.shape[1] - 1
+    for j in range(k):
+        M[j, last] = 1.0 / M[j, j]
+        total = M[j, last] * M[j, last]
+        for i in range(j + 1, k):
+            value = 0.0
+            for m in range(j, i):
+                value -= M[i, m] * M[m, last]
+            M[i, last] = value / M[i, i]
+            total += M[i, last] * M[i, last]
+        trace += total * gram[chosen[j], chosen[j]]
+    return trace

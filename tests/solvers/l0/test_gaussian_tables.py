@@ -6,6 +6,7 @@ from brute_force import smallest_losses
 from sweeps import smallest_losses as enumerate_again
 from thorough import first
 
+import sparseopt
 from sparseopt import SolveParams
 from sparseopt.backend import Control
 from sparseopt.problems import Candidates, L0GraphicalModel
@@ -146,3 +147,28 @@ def test_a_limit_leaves_the_rest_without_neighbours():
     left = ~found.done[node]
     assert (found.mask[left] == 0).all()
     np.testing.assert_allclose(found.loss[left], problem.null_losses()[node[left]])
+
+
+@pytest.mark.parametrize("k", first(1, [7, 4, 5, 6]))
+@pytest.mark.parametrize("widest", [0, gaussian.WIDEST_LANE])
+@pytest.mark.parametrize("seed", first(1, [1, 2, 3]))
+def test_chains_of_columns_have_their_true_losses_and_coefficients(k, widest, seed, monkeypatch):
+    # Each column is near what was new in the one before it: no angle is narrow, but all of them
+    # together leave a part of 1e-12. The last of seven explains .64 of the node, by what is new.
+    monkeypatch.setattr(gaussian, "WIDEST_LANE", widest)
+    n, sine = 20, 0.101
+    R = np.zeros((n, k + 1))
+    R[0, 0] = 1.0
+    for j in range(1, k):
+        R[j - 1, j], R[j, j] = np.sqrt(1.0 - sine * sine), sine
+    R[k - 1, k], R[k, k] = 0.8, 0.6
+    rotation = np.linalg.qr(np.random.default_rng(seed).normal(size=(n, n)))[0]
+    mask = np.zeros((k + 1, k + 1), dtype=bool)
+    mask[k, :k] = True
+    problem = L0GraphicalModel(rotation @ R, mask, scaling="rss")
+    found = tables(problem).loss[-1]
+    np.testing.assert_allclose(found, 0.36 / n, rtol=1e-9)
+    result = sparseopt.solve(problem, check=False)
+    assert result.objective == pytest.approx((k + 0.36) / n, rel=1e-9)
+    assert problem.objective(result.x) == pytest.approx(result.objective, rel=1e-9)
+    assert sparseopt.check(problem, result).verdict is not sparseopt.Verdict.REFUTED

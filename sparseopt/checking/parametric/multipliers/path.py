@@ -385,9 +385,8 @@ class PathMultipliers:
         if known is None or not np.isinf(known).any() or np.isinf(most):
             return None
         lams = float(ends.lam[0, segments].min()), float(ends.lam[2, segments].max())
-        none = np.zeros(0)
         bounds = self._mixtures.bounds(lams, Values((most, most)))
-        return np.minimum(known, bounds(self._program, none, none, known))
+        return np.minimum(known, bounds(self._program, -known, known, known))
 
     def _segment(
         self,
