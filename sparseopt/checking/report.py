@@ -92,6 +92,10 @@ class Findings:
         if about:
             self._open[message] = about
 
+    def doubts(self, about: str) -> bool:
+        """Return whether something stated about this could not be proven so far."""
+        return about in self._open.values() and not self.settles(about)
+
     def settle(self, about: str) -> None:
         """Take the doubts about something back: a proof of another kind covers it."""
         self._settled.add(about)

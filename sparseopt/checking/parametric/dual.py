@@ -167,7 +167,8 @@ def verify_grid(
         here = f"at lam = {lam:g}"
         point = primal_point(program, path.theta[k])
         value = problem.objective(path.theta[k], lam)
-        _judge_value(float(path.values[k]), value, objective_scales(point, lam), findings, here)
+        scales = objective_scales(point, lam, value)
+        _judge_value(float(path.values[k]), value, scales, findings, here)
         proof = _prove(program, point, path.nu[k], lam, result, findings, here)
         if proof is None:
             continue
@@ -252,9 +253,9 @@ def _prove(
     constant, size = offset_at(program, lam)
     terms = np.abs(f).sum() + np.abs(conjugate).sum() + np.abs(point.z * dual.v).sum() + size
     # Residuals that vanish, as in a saturated fit, are differences of larger numbers.
-    size, data_size = objective_scales(point, lam)
-    terms = max(terms, size)
     value, bound = float(f.sum()) + constant, constant - float(conjugate.sum())
+    size, data_size = objective_scales(point, lam, value)
+    terms = max(terms, size)
     if not np.isfinite([value, bound, terms]).all():
         findings.refute(f"the multipliers {here} prove nothing: their bound is not finite")
         return None

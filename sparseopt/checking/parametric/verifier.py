@@ -64,9 +64,10 @@ _SOLUTION_PROOFS = {
     "dual": verify_dual,
     "dual-grid": verify_grid,
     "segments": verify_segments,
-    "columnwise": verify_columns,
 }
 _NO_OPTIMUM_PROOFS = {"farkas": verify_infeasible, "ray": verify_unbounded}
+_COORDINATES = 2**16
+"""Of the columns that are evaluated at a time."""
 _PROOFS_OF = {
     Status.INFEASIBLE: ("farkas",),
     Status.UNBOUNDED: ("ray",),
@@ -79,13 +80,15 @@ class ParametricVerifier:
 
     def __call__(self, problem: ParametricProblem, result: Result, findings: Findings) -> None:
         """Judge a result."""
-        program = _canonical(problem)
         _check_words(problem, result, findings)
+        proof = result.certificate
         try:
-            if result.status in _SOLVED:
-                _verify_solution(problem, program, result, findings)
+            if result.status in _SOLVED and proof is not None and proof.kind == "columnwise":
+                verify_columns(problem, result, proof, findings)
+            elif result.status in _SOLVED:
+                _verify_solution(problem, _canonical(problem), result, findings)
             elif result.status in _PROOFS_OF:
-                _verify_no_optimum(program, result, findings)
+                _verify_no_optimum(_canonical(problem), result, findings)
         except Malformed as error:
             findings.refute(f"the evidence is malformed: {error}")
 
@@ -93,18 +96,9 @@ class ParametricVerifier:
         """Evaluate a point of one lam, its violations relative to the size of their terms."""
         if lam is None:
             raise ProblemError("there is a point, but no single lam that it belongs to")
-        point = primal_point(_canonical(problem), x)
-        ratio, at = point.violation(lam)
-        size, data_size = objective_scales(point, lam)
-        return Evaluation(
-            value=problem.objective(x, lam),
-            size=size,
-            data_size=data_size,
-            violation=ratio / FEASIBILITY,
-            where=f"{point.name(at)} by {ratio:.3g} of its scale",
-            residuals={"primal": ratio},
-            doubt=feasibility_doubt(point, lam),
-        )
+        if isinstance(problem, ColumnwiseProblem):
+            return _evaluate_columns(problem, x, lam)
+        return _evaluate(problem, _canonical(problem), x, lam)
 
 
 verify = ParametricVerifier()
@@ -118,6 +112,51 @@ def _canonical(problem: ParametricProblem) -> PiecewiseLinearProgram:
     if program is None:
         program = _programs[problem] = problem.canonical()
     return program
+
+
+def _evaluate(
+    problem: ParametricProblem, program: PiecewiseLinearProgram, x: Array, lam: float
+) -> Evaluation:
+    point = primal_point(program, x)
+    ratio, at = point.violation(lam)
+    value = problem.objective(x, lam)
+    size, data_size = objective_scales(point, lam, value)
+    return Evaluation(
+        value=value,
+        size=size,
+        data_size=data_size,
+        violation=ratio / FEASIBILITY,
+        where=f"{point.name(at)} by {ratio:.3g} of its scale",
+        residuals={"primal": ratio},
+        doubt=feasibility_doubt(point, lam),
+    )
+
+
+def _evaluate_columns(problem: ColumnwiseProblem, x: Array, lam: float) -> Evaluation:
+    """Evaluate a few columns at a time: what is computed of them stays in a processor's cache."""
+    m, p = problem.column(0).canonical().A.shape
+    if x.shape != (p * problem.columns,):
+        raise ProblemError(f"x has shape {x.shape}; expected ({p * problem.columns},)", "x")
+    step = max(1, _COORDINATES // (m + p))
+    if step >= problem.columns:
+        return _evaluate(problem, _canonical(problem), x, lam)
+    value, parts = problem.objective(x, lam), []
+    for begin in range(0, problem.columns, step):
+        columns = range(begin, min(begin + step, problem.columns))
+        part = problem.part(columns)
+        found = _evaluate(part, part.canonical(), x[p * begin : p * columns.stop], lam)
+        here = f" (columns {begin} to {columns.stop - 1}, by themselves)"
+        parts.append(
+            replace(found, where=found.where + here, doubt=found.doubt and found.doubt + here)
+        )
+    worst = max(parts, key=lambda part: part.violation)
+    return replace(
+        worst,
+        value=value,
+        size=sum(part.size for part in parts),
+        data_size=sum(part.data_size for part in parts),
+        doubt=next((part.doubt for part in parts if part.doubt), ""),
+    )
 
 
 def _check_words(problem: ParametricProblem, result: Result, findings: Findings) -> None:
@@ -283,7 +322,7 @@ def _check_stated_point(
     if doubt:
         findings.doubt(doubt)
     value = problem.objective(point.z[: point.program.A.shape[1]], lam)
-    size = max(abs(value), terms, objective_scales(point, lam)[0], np.finfo(float).tiny)
+    size = max(abs(value), terms, objective_scales(point, lam, value)[0], np.finfo(float).tiny)
     error = abs(stated - value) / size
     findings.measure("objective", error)
     if not error <= OBJECTIVE:

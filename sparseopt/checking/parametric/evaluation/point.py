@@ -35,11 +35,16 @@ class PrimalPoint:
     def violation(self, lam: float, units: Array | None = None) -> tuple[float, int]:
         """Return the largest violation of a domain relative to its scale, and its coordinate.
 
-        `units` are those of the coordinates, by default as computed from the data.
+        `units` are those of the coordinates, by default as computed from the data, where a
+        smaller scale does not do.
         """
-        amount = _outside(self.z, *self.pieces.domain(lam))
-        units = units_of(self.program).z(lam) if units is None else units
-        return _worst(amount, self._kinks(lam) + self.size + _noise(units))
+        amount, scale = _outside(self.z, *self.pieces.domain(lam)), self._kinks(lam) + self.size
+        if units is None:
+            ratio, at = _worst(amount, scale)
+            if ratio <= FEASIBILITY:
+                return ratio, at
+            units = units_of(self.program).z(lam)
+        return _worst(amount, scale + _noise(units))
 
     def strict_violation(self, lam: float) -> tuple[float, int]:
         """Return the same with the errors of the arithmetic, and a scale that the data allow.
@@ -47,13 +52,16 @@ class PrimalPoint:
         Terms count up to the coordinate's unit only. What is within the tolerance here is so
         whatever size the point has.
         """
-        units = units_of(self.program).z(lam)
         low, high = self.pieces.domain(lam)
         error = rounding_errors(self.size)
         error[: self.program.A.shape[1]] = 0.0
-        amount = _outside(self.z, low + error, high - error)
+        amount, scale = _outside(self.z, low + error, high - error), self._kinks(lam)
+        ratio, at = _worst(amount, scale)
+        if ratio <= FEASIBILITY:
+            return ratio, at
+        units = units_of(self.program).z(lam)
         size = np.minimum(_own_units(self, slice(self.program.A.shape[1])), units)
-        return _worst(amount, self._kinks(lam) + size + _noise(units))
+        return _worst(amount, scale + size + _noise(units))
 
     def _kinks(self, lam: float) -> Array:
         return largest(np.abs(self.pieces.kinks_at(lam)), self.pieces)
@@ -146,18 +154,20 @@ def dual_point(program: PiecewiseLinearProgram, nu: Array) -> DualPoint:
     )
 
 
-def objective_scales(point: PrimalPoint, lam: float) -> tuple[float, float]:
+def objective_scales(point: PrimalPoint, lam: float, value: float = 0.0) -> tuple[float, float]:
     r"""Return the sum of the absolute terms of the objective, and the same as the data allow.
 
     The first is :math:`\sum_i |f_i(z_i)| + |s_i| \sigma_i` with sigma_i the size of the terms of
     z_i and s_i the largest slope at it, or as close to it as rounding brings a value that is at a
     kink: a residual that vanishes has rounding errors too. In the second, sizes count up to the
-    unit of their coordinate only.
+    unit of their coordinate only; where the value is a quarter of the first, it is the value.
 
     Parameters
     ----------
     point : PrimalPoint
     lam : float
+    value : float, optional
+        The objective's value, where what is compared counts relative to it as well.
 
     Returns
     -------
@@ -179,11 +189,14 @@ def objective_scales(point: PrimalPoint, lam: float) -> tuple[float, float]:
     values = np.abs(pieces.value(z, lam))
     whole = float(values.sum() + slope @ size)
     offset = offset_at(point.program, lam)[1]
+    wide = float(units.objective(lam))
+    sizes = whole + offset + NOISE / OBJECTIVE * wide
+    if 4.0 * abs(value) >= sizes:
+        return sizes, abs(value)
     size = np.minimum(size, units.z(lam) + largest(np.abs(kinks), pieces))
     strict = float(np.minimum(values, slope * size).sum() + slope @ size)
-    wide, narrow = float(units.objective(lam)), float(units.rounding(lam, strict + offset))
-    whole += offset + NOISE / OBJECTIVE * wide
-    return whole, strict + offset + NOISE / OBJECTIVE * narrow
+    narrow = float(units.rounding(lam, strict + offset))
+    return sizes, strict + offset + NOISE / OBJECTIVE * narrow
 
 
 def feasibility_doubt(point: PrimalPoint, lam: float) -> str:

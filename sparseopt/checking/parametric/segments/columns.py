@@ -18,7 +18,6 @@ import numpy as np
 from sparseopt.checking.evidence import Malformed, same_numbers
 from sparseopt.checking.parametric.bases.precise import PreciseMatrix
 from sparseopt.checking.parametric.bases.tables import CodeTables
-from sparseopt.checking.parametric.evaluation.point import feasibility_doubt, primal_point
 from sparseopt.checking.parametric.segments.proof import OF_X, verify_segments
 from sparseopt.checking.report import CheckReport, Findings, reported
 from sparseopt.checking.tolerances import COPY, OBJECTIVE
@@ -26,7 +25,7 @@ from sparseopt.paths.columns import ColumnwisePath
 from sparseopt.paths.parametric import ParametricPath
 from sparseopt.problems.base import Array
 from sparseopt.problems.parametric.columnwise import ColumnwiseProblem
-from sparseopt.problems.parametric.problem import ParametricProblem, PiecewiseLinearProgram
+from sparseopt.problems.parametric.problem import ParametricProblem
 from sparseopt.result import Certificate, Result, Status
 
 
@@ -62,24 +61,18 @@ def check_columns(problem: ColumnwiseProblem, result: Result) -> CheckReport:
 
 
 def verify_columns(
-    problem: ParametricProblem,
-    program: PiecewiseLinearProgram,
-    result: Result,
-    certificate: Certificate,
-    findings: Findings,
+    problem: ParametricProblem, result: Result, certificate: Certificate, findings: Findings
 ) -> None:
     """Verify the path of every column, and that the result states their common end.
 
     Parameters
     ----------
     problem : ParametricProblem
-    program : PiecewiseLinearProgram
-        Its general form.
     result : Result
     certificate : Certificate
         Of the result.
     findings : Findings
-        Gets what was found.
+        What was found of the point x so far. Gets what was found here.
 
     Raises
     ------
@@ -93,7 +86,8 @@ def verify_columns(
     if len(path.columns) != problem.columns:
         findings.refute(f"there are {len(path.columns)} paths for {problem.columns} columns")
         return
-    exact = _verify_paths(problem, result, certificate, _doubtful(program, path), findings)
+    doubtful_end = findings.doubts(OF_X[0])
+    exact = _verify_paths(problem, result, certificate, doubtful_end, findings)
     if findings.refuted:
         return
     if exact:
@@ -152,12 +146,6 @@ def _verify_paths(
             return False
         exact = exact and all(inner.settles(about) for about in OF_X)
     return exact
-
-
-def _doubtful(program: PiecewiseLinearProgram, path: ColumnwisePath) -> bool:
-    """Return whether the columns' common end may be infeasible by rounding."""
-    lam = float(path.low[-1])
-    return bool(feasibility_doubt(primal_point(program, path.at(lam)), lam))
 
 
 def _of_column(result: Result, path: ParametricPath) -> Result:
