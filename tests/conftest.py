@@ -1,13 +1,14 @@
 """The option ``--thorough``, and what the test run reports about the backends.
 
 Tests that take long and repeat what others show on more cases carry the mark `thorough`: long
-random sweeps, the outside solvers' whole conformance, kills, timings. They run with ``--thorough``
-(``-m thorough --thorough`` runs them alone, as .ci/run does after the others).
+random sweeps, the outside solvers' whole conformance, kills, timings; with ``after=N`` all but the
+first N cases of a test. They run with ``--thorough`` (``-m thorough --thorough`` runs them alone,
+as .ci/run does after the others).
 """
 
 import os
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from typing import Any
 
 import hypothesis
@@ -31,14 +32,29 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--thorough", action="store_true", help="run the tests marked thorough, too")
 
 
-@pytest.hookimpl(trylast=True)  # after -k and -m
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+@pytest.hookimpl(wrapper=True)
+def pytest_collection_modifyitems(
+    config: pytest.Config, items: list[pytest.Item]
+) -> Generator[None]:
+    _take_marks_from_first_cases(items)
+    yield  # -k and -m
     if config.getoption("--thorough"):
         return
     waiting = [item for item in items if item.get_closest_marker("thorough")]
     config.stash[_WAITING] = len(waiting)
     config.hook.pytest_deselected(items=waiting)
     items[:] = [item for item in items if not item.get_closest_marker("thorough")]
+
+
+def _take_marks_from_first_cases(items: list[pytest.Item]) -> None:
+    cases: Counter[str] = Counter()
+    for item in items:
+        after = [m for m in item.own_markers if m.name == "thorough" and "after" in m.kwargs]
+        if after:
+            name, _, _ = item.nodeid.partition("[")
+            cases[name] += 1
+            if cases[name] <= after[0].kwargs["after"]:
+                item.own_markers.remove(after[0])
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

@@ -138,6 +138,7 @@ def test_tampered_pieces_are_refuted(tmp_path):
     assert PathStore(tmp_path).check(problem()).verdict is Verdict.VERIFIED
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("change", [("columns", 0), ("block", 0), ("params", {"lam_min": -1.0})])
 def test_a_damaged_header_is_named(tmp_path, change):
     import json

@@ -80,6 +80,7 @@ def test_another_record_is_another_table(tmp_path: Path) -> None:
     assert "| 7 |" in rewritten(page)
 
 
+@pytest.mark.thorough
 def test_figures_of_a_page_are_drawn_from_the_kept_records(tmp_path: Path) -> None:
     for package in ("pandas", "jinja2", "matplotlib"):
         pytest.importorskip(package)

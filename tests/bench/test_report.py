@@ -83,6 +83,7 @@ def report(run_folder: Path) -> tuple[Path, list[str]]:
     return html, write_report(run_folder, html)
 
 
+@pytest.mark.thorough
 def test_the_report_says_what_the_records_say(report: tuple[Path, list[str]]) -> None:
     html, (sentence,) = report
     assert sentence.startswith("On 4 problems, fast finds the best value in 4 of 4 solves")

@@ -209,6 +209,7 @@ def test_draws_of_a_release_are_scored_like_records(tmp_path: Path) -> None:
             assert entropy - 0.1 < rows[method]["nll"] < 20.0
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize(
     ("method", "k", "published"),
     [("pca", 2, 93.91), ("pca", 3, 94.12), ("sir", 2, 98.68), ("kdr", 2, 98.30)],
@@ -221,6 +222,7 @@ def test_reductions_of_wine_score_what_was_published(method: str, k: int, publis
     assert np.mean([row["orthonormal"] for row in rows]) == pytest.approx(published, abs=1.0)
 
 
+@pytest.mark.thorough
 def test_sigmoids_are_a_method_of_the_scheme() -> None:
     pytest.importorskip("sklearn")
     unit = {"data": "wine", "k": 2, "method": "sigmoids", "first": 0, "end": 1}

@@ -729,6 +729,7 @@ def test_which_neighbours_separate_a_node_is_proven(tmp_path, seed):
         assert verdict(tmp_path, problem, claim)[0] != "proven"
 
 
+@pytest.mark.thorough
 def test_an_objective_has_the_margin_of_its_terms_however_many_variables_there_are(tmp_path):
     """By 1e-7 of it: less than 1e-9 for each of 300 variables, which the checker does not allow."""
     problem = STRS(np.diag(np.linspace(1.0, 2.0, 300)), d=2)

@@ -81,6 +81,7 @@ def test_paths_of_random_problems_reach_zero(kind):
     assert any(whole(brute_path(small(kind, seed))) for seed in range(5))
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("kind", KINDS)
 @settings(deadline=None, max_examples=2)
 @given(seed=st.integers(0, 10_000), position=st.floats(0.1, 0.9))

@@ -119,6 +119,7 @@ def test_small_work_is_done_in_plain_python_without_numba_and_leaves_nothing(wor
     assert not list((work / "forms").glob("*.form"))
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("way", ["now", "never", "NUMBA_DISABLE_JIT", "no numba"])
 def test_all_modes_say_the_same(work: Path, way: str) -> None:
     code, environment = SMALL, {"SPARSEOPT_COMPILE": way}
@@ -220,6 +221,7 @@ def test_machine_code_works_without_numba_and_beside_it(work: Path) -> None:
     assert without
 
 
+@pytest.mark.thorough
 def test_a_tuple_by_address_is_what_it_is_in_plain_python(work: Path) -> None:
     code = """
 import json, toy_kernels as toy
@@ -265,6 +267,7 @@ Store.write = write
 """
 
 
+@pytest.mark.thorough
 def test_a_division_by_zero_is_that_of_machine_code(work: Path) -> None:
     assert run(work, SMALL, SPARSEOPT_COMPILE="later")[1] is True
 
@@ -330,6 +333,7 @@ def test_what_a_short_solve_begins_is_finished_in_the_background(work: Path) -> 
     assert list((work / "forms").glob("*harmonic*.form"))
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="processor time as Linux shows it")
 def test_ctrl_c_ends_a_wait_at_once(work: Path) -> None:
     code = SMALL.replace("import numpy as np", "import numpy as np\nprint('go', flush=True)")

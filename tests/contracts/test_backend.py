@@ -476,6 +476,7 @@ def test_a_warm_start_reaches_only_backends_that_take_one():
 # ---- the clock
 
 
+@pytest.mark.thorough
 def test_building_and_solving_are_timed_apart_and_imports_are_not_counted():
     def slow(problem, params, options, control):
         with control.building():

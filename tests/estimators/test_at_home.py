@@ -89,6 +89,7 @@ def same(one, other):
         np.testing.assert_array_equal(getattr(other, name), value)
 
 
+@pytest.mark.thorough(after=3)
 @pytest.mark.parametrize("name", NAMES)
 def test_a_second_fit_leaves_nothing_of_the_first(name):
     model = small(name)
@@ -155,6 +156,7 @@ WRAPPED = {
 }
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("name", WRAPPED)
 def test_regressions_inside_tools(name):
     fitted = clone(WRAPPED[name]).fit(X, y)
@@ -165,6 +167,7 @@ def test_regressions_inside_tools(name):
 CLASSIFIERS = [L1SVC(lam=1.0), SparseLDA(lam=0.1), SparseLogisticRegression(k=2)]
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("model", CLASSIFIERS, ids=lambda model: type(model).__name__)
 def test_classifiers_inside_tools(model):
     probable = CalibratedClassifierCV(model, cv=3).fit(XT, yt).predict_proba(XT)

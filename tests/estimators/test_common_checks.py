@@ -40,7 +40,7 @@ def small(name):
 
 
 ALL = {name: small(name) for name in NAMES}
-FIRST = (*("LADLasso", "CLIME", "TwoSampleTest", "SparsePCA"),)
+FIRST = (*("LADLasso", "GaussianGraphL0", "TwoSampleTest", "SparsePCA"),)
 """One for each kind of data: a response, none, classes, a transformer."""
 
 

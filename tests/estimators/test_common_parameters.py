@@ -44,6 +44,7 @@ X, y = X[:80, :5], y[:80]
 CLASSES = y > 150.0
 
 
+@pytest.mark.thorough
 def test_parallel_folds_and_halves_are_the_serial_ones():
     from joblib import parallel_config
 
@@ -99,6 +100,7 @@ SPARSE = {
 }
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("name", SPARSE)
 def test_sparse_data_give_the_dense_model(name):
     model, target = SPARSE[name]
@@ -120,6 +122,7 @@ def test_folds_of_a_discriminant_of_sparse_data_err_as_dense_ones():
     np.testing.assert_allclose(kept.curve_(lams), dense.curve_(lams), atol=1e-12)
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize(
     "model",
     [

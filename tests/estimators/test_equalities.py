@@ -50,6 +50,7 @@ def knots_inside(path):
     return [*np.sqrt(few[:-1] * few[1:]), few[1]]
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("name", READ)
 def test_at_is_a_fresh_fit(name):
     model, data, target, fitted = READ[name]
@@ -103,6 +104,7 @@ ELSEWHERE = {
 }
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("name", WEIGHED)
 def test_weights_are_repeated_rows(name):
     model = clone(WEIGHED[name])

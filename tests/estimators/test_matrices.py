@@ -103,6 +103,7 @@ def test_the_path_of_a_differential_network_ends_where_more_entries_cannot_pay()
     assert min(of_all) == pytest.approx(values.min(), rel=1e-9)
 
 
+@pytest.mark.thorough
 def test_the_time_limit_holds_for_all_paths_of_a_differential_network():
     X, malign = load_breast_cancer(return_X_y=True)
     began = time.process_time()
@@ -231,6 +232,7 @@ def test_the_rule_leaves_its_table_over_lam():
         assert not hasattr(model.at(2.0 * model.lam_), "selection_")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("n", "d"), [(15, 30), (10, 40)])
 def test_clime_of_fewer_observations_than_columns_says_what_there_is(n, d):
     X = np.random.default_rng(0).normal(size=(n, d))
@@ -244,6 +246,7 @@ def test_clime_of_fewer_observations_than_columns_says_what_there_is(n, d):
     assert CLIME(lam=0.6).fit(X).verdict_ == "verified"
 
 
+@pytest.mark.thorough
 def test_clime_says_where_theory_asks_for_nothing():
     X = np.random.default_rng(0).normal(size=(10, 40))
     with pytest.raises(ValueError, match=r"'theory' asks for lam = 1\.215 .* Give lam"):
@@ -256,6 +259,7 @@ def test_no_definite_estimate_says_why_and_what_to_do():
         sparseopt.select(problem, "bic", n=5)
 
 
+@pytest.mark.thorough
 def test_a_discriminant_of_few_observations_follows_the_path_as_far_as_it_is_of_use():
     # 20 observations of 25 normal columns: the covariance is singular, so that the path goes on to
     # coefficients that no rule chooses.

@@ -28,6 +28,7 @@ DATA, TARGET = FRAME.data, FRAME.target
 X, Y = DATA.to_numpy(), TARGET.to_numpy()
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("alpha", [0.0, 0.3])
 def test_every_level_is_scikit_learns_quantile_regressor(alpha):
     rows, y = X[:120], Y[:120]
@@ -54,6 +55,7 @@ def test_the_solution_changes_at_its_levels_alone():
     )
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("lam", [0.0, 20.0])
 def test_another_level_is_a_fresh_fit(lam):
     process = QuantileProcess(lam=lam).fit(X[:80, :3], Y[:80])
@@ -206,6 +208,7 @@ def test_stability_selection_is_the_librarys():
     assert len(kept[-1].coef_) == len(names)
 
 
+@pytest.mark.thorough(after=6)
 @pytest.mark.parametrize(
     "module", [each.name for each in pkgutil.iter_modules(estimators.__path__)]
 )

@@ -108,6 +108,7 @@ def test_nonnegative_coefficients_are_the_linear_program(quantile):
     assert (free.coef_ < 0.0).any() and free.objective_ < model.objective_
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("cls", [*SINGLE, *CROSS_VALIDATED, BasisPursuit])
 def test_bounds_are_those_of_the_columns_as_given(cls):
     low = np.where(np.arange(10) % 2 == 0, -0.5, -np.inf)
@@ -171,6 +172,7 @@ def test_a_weight_is_a_number_of_rows(cls):
     assert one.intercept_ == pytest.approx(two.intercept_, rel=1e-9)
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("cls", CROSS_VALIDATED)
 def test_cross_validation_is_the_librarys(cls):
     model = cls(cv=KFold(4)).fit(DATA, TARGET)
@@ -204,6 +206,7 @@ def test_names_come_from_the_frame():
         model.predict(DATA.rename(columns={"bmi": "mass"}))
 
 
+@pytest.mark.thorough
 def test_inside_scikit_learns_tools():
     chosen = make_pipeline(
         StandardScaler(), SelectFromModel(LADLasso(rule="bic"), threshold=1e-12), QuantileLassoCV()

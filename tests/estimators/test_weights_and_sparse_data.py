@@ -98,6 +98,7 @@ CROSS_VALIDATED = {
 }
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("name", CROSS_VALIDATED)
 def test_weights_are_repeated_rows_in_cross_validation(name):
     model, data, target = CROSS_VALIDATED[name]
@@ -196,6 +197,7 @@ def test_what_would_not_fit_into_memory_is_refused_with_its_size():
         SparsePCA().fit(wide)
 
 
+@pytest.mark.thorough
 def test_components_of_many_sparse_rows_take_no_dense_copy():
     long = sp.random_array((600_000, 500), density=1e-3, rng=np.random.default_rng(0)).tocsr()
     model = SparsePCA(n_nonzeros=1, standardize=False).fit(long)

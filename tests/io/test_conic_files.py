@@ -305,6 +305,7 @@ def large_block(size: int, entries: int, ending: str) -> str:
     return "\n".join([*head, "HCOORD", str(entries), *entry])
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("ending", [".cbf", ".dat-s"])
 def test_a_matrix_may_be_as_large_as_the_file_is_long(ending: str, tmp_path: Path) -> None:
     path = tmp_path / f"a{ending}"
@@ -445,6 +446,7 @@ def test_a_truncated_file_is_refused_or_shorter(name: str, text: str, tmp_path: 
     assert refused >= 5
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("ending", ENDINGS)
 @settings(
     max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
@@ -462,6 +464,7 @@ def test_damage_never_gets_further_than_a_problem_error(
         assert str(path) in str(error)
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("ending", [".cbf.gz", ".dat-s.gz"])
 @pytest.mark.parametrize("line", [b"\n", b"0 1\n", b"* x\n"])
 def test_a_bomb_is_refused_within_bounded_memory(ending: str, line: bytes, tmp_path: Path) -> None:

@@ -326,6 +326,7 @@ def patch_directory(path: Path, name: bytes, field: int, declared: int) -> None:
     path.write_bytes(bytes(content))
 
 
+@pytest.mark.thorough
 def test_a_zip_bomb_that_lies_about_its_size(tmp_path: Path, refused_at_once) -> None:
     path = write(
         tmp_path / "a.npz",

@@ -382,6 +382,7 @@ def test_results_of_version_0_1_are_read_and_replaced(tmp_path: Path) -> None:
     assert_equal(other_large_result(), load_result(tmp_path / "r.json"))
 
 
+@pytest.mark.thorough
 def test_each_entry_of_the_arrays_file_is_used_once(tmp_path: Path) -> None:
     save_result(RESULTS["large-path"](), tmp_path / "r.json")
     beside = as_version_0_1(tmp_path)
@@ -479,6 +480,7 @@ def test_the_schema_of_the_instance_header(tmp_path: Path) -> None:
     jsonschema.Draft202012Validator(described).validate(header)
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("digest", ["/../evil", "", ["x"], 1])
 def test_a_result_takes_the_place_of_one_that_names_files_elsewhere(
     tmp_path: Path, digest: object

@@ -40,6 +40,7 @@ def test_outliers_are_marked_in_the_projection_and_in_the_distances(outliers):
     assert count(drawn(outliers, show="outliers", beyond=highest[4]))["4 far off"] == 4
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize(
     ("name", "settings"),
     [

@@ -173,6 +173,7 @@ private.release({"x": [0.5]}, features=features, epsilon=0.5, delta=1e-6, ledger
 """
 
 
+@pytest.mark.thorough
 def test_a_crash_wastes_budget_but_hides_no_release(tmp_path, most):
     path = tmp_path / "l.jsonl"
     assert subprocess.run([sys.executable, "-c", DIES, str(path)], check=False).returncode == 9
@@ -254,6 +255,7 @@ while True:
 """
 
 
+@pytest.mark.thorough
 def test_processes_that_are_killed_spend_nothing_twice(tmp_path):
     path, log = tmp_path / "l.jsonl", tmp_path / "log"
     command = [sys.executable, "-c", LOOPS, str(path), str(log)]

@@ -114,6 +114,7 @@ def test_delta_is_that_of_dp_accounting(epsilon, delta):
     assert gaussian_delta(eta, epsilon) <= delta <= gaussian_delta(eta * 1.000001, epsilon)
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("variance", [1, 5, 30])
 def test_samples_follow_the_discrete_gaussian(variance):
     draws = np.array(private.discrete_gaussian(variance, 6_000))
@@ -351,6 +352,7 @@ def test_files_that_are_no_statement(text, tmp_path):
         private.Statement.load(tmp_path / "s.json")
 
 
+@pytest.mark.thorough(after=3)
 @pytest.mark.parametrize("truncation", ["total-degree", "tensor", "auto"])
 @pytest.mark.parametrize("widths", [(1.0, 40.0), (3.0, 3.0), (2.0, 5.0, 0.5), (4.0,)])
 def test_both_truncations_keep_the_kernel(truncation, widths):
@@ -397,6 +399,7 @@ def test_many_product_columns_are_counted_one_by_one():
 HOSTILE = [np.nan, np.inf, -np.inf, 1e308, -1e308, 0.0]
 
 
+@pytest.mark.thorough(after=3)
 @pytest.mark.parametrize("seed", range(30))
 def test_no_value_raises_or_changes_the_noise(seed, recwarn):
     rng = np.random.default_rng(seed)
@@ -438,6 +441,7 @@ class Speaking:
     __hash__ = __eq__ = __float__
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("value", [Speaking(), [1.0], [[1.0], [2.0]], 10**400, np.ones(3), None])
 def test_a_list_has_one_entry_a_record_whatever_is_in_it(value):
     columns = (private.Number("x", 0.0, 1.0), private.Category("c", ("a",)))

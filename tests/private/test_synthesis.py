@@ -64,6 +64,7 @@ def test_moved_atoms_are_closer_and_their_weights_are_proven(name):
     assert (label is None) == (MAPS[name].label is None)
 
 
+@pytest.mark.thorough
 def test_atoms_of_a_coarse_grid_find_the_clusters():
     # Two points on a line, released almost without noise: the atoms move onto them.
     features = private.FeatureMap([private.Number("x", 0.0, 1.0, 0.2)], tolerance=1e-9)

@@ -171,6 +171,7 @@ def test_any_sequence_has_one_entry_a_record(other):
         assert as_numbers(found, 0.0, 1.0).tolist() == [0.25, 0.5]
 
 
+@pytest.mark.thorough
 def test_polars_columns_are_read_as_others():
     polars = pytest.importorskip("polars")
     frame = polars.DataFrame(
@@ -252,6 +253,7 @@ def test_sums_beyond_64_bits_are_exact(monkeypatch):
     assert total == [10 * 2**61, 0]
 
 
+@pytest.mark.thorough
 def test_blocks_of_many_features_have_few_rows():
     few = private.FeatureMap([private.Category("c", ("a", "b"))])
     many = private.FeatureMap([private.Category("c", tuple(range(400_000)))])

@@ -34,6 +34,7 @@ CASES = [
 ]
 
 
+@pytest.mark.thorough(after=3)
 @pytest.mark.parametrize(("name", "loss"), CASES)
 def test_the_error_is_known_at_every_lam_and_its_minimum_is_global(name: str, loss: str) -> None:
     problem = examples()[name]

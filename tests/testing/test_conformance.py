@@ -29,7 +29,7 @@ _TRIES = 3
 
 
 # Behaviours of an outside solver that are tried without --thorough, beside every eighth sample;
-# of our engines all are, and every second sample.
+# of our engines all are, and every fourth sample.
 _SOON = {"unknown-option", "unsupported", "invalid", "quiet", "unchanged"}
 _PROGRESS = {"homotopy", "strs-bnb", "misdp-bnb"}
 # Of the subspace backends one shows these in every run; the others with --thorough.
@@ -44,7 +44,7 @@ def _cases() -> Iterator[object]:
             for case in conformance_cases(get_backend(name), exclude=left_out):
                 waits = _outside(name) and case.name.rpartition("/")[2] not in _SOON
                 if case.solve is not None:
-                    waits, samples = samples % (8 if _outside(name) else 2) > 0, samples + 1
+                    waits, samples = samples % (8 if _outside(name) else 4) > 0, samples + 1
                 if case.name.startswith("subspace/") and name != "irls":
                     waits |= case.name.rpartition("/")[2] in _SHARED
                 if case.name.endswith("/progress"):  # half a second each

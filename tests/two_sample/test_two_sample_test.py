@@ -84,6 +84,7 @@ def test_large_samples_need_no_gram_matrix(kernel, n, m, monkeypatch):
         np.testing.assert_allclose(features.values(orders), held.values(orders), atol=1e-13)
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("kernel", ["quadratic", "gaussian"])
 def test_single_precision_is_within_its_rounding(kernel, monkeypatch):
     # The fewest observations that it is used for: its error falls with their number. Two values

@@ -23,6 +23,7 @@ def program(seed: int, m: int, n: int) -> ParametricLP:
     return ParametricLP(A, b, b_bar, rng.normal(size=n), -np.abs(rng.normal(size=n)))
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize(
     ("seed", "m", "n"), [(0, 60, 90), (0, 120, 180), (1, 20, 30), (2, 60, 90), (3, 20, 30)]
 )
@@ -43,6 +44,7 @@ def test_a_path_ends_just_above_the_last_lam_with_an_optimum():
     assert result.objective == pytest.approx(1.0 - end, rel=1e-12)
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("stated", [True, False])
 def test_bounds_hold_whatever_the_multipliers_are(stated):
     """No point that is no worse than the optimum lies beyond, as linear programs say."""
@@ -143,6 +145,7 @@ def with_equations(given: ParametricLP) -> ParametricLP:
     return ParametricLP(given.A, b, 0.1 * b_bar, given.c, given.c_bar, form="equality")
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("seed", [2, 4, 8])
 @pytest.mark.parametrize(
     "change", [with_slacks, with_moving_rows, with_costs_alone, with_equations]

@@ -91,6 +91,7 @@ def test_a_check_holds_no_numbers_of_all_segments_and_coordinates_at_once():
     assert most < len(result.path.knots) * 2 * 20_000 * 8  # one number for each
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize(
     ("seed", "degenerate"), [(0, False), (2, False), (3, False), (2, True), (4, True)]
 )

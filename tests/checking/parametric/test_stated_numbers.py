@@ -159,6 +159,7 @@ def test_a_changed_number_is_not_proven(name, part, proven):
         assert proven.pop() < before
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("mode", [Mode.NOW, Mode.NEVER])
 @pytest.mark.parametrize(
     ("model", "seed"), [("dantzig-selector", 3), ("dantzig-selector", 17), ("lpd", 5)]
@@ -282,6 +283,7 @@ def _pieces(problem):
     return Pieces.concatenate(program.phi, program.psi)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("seed", [101, 111, 114])
 def test_multipliers_that_slacks_make_zero_may_have_the_walk_s_rounding_errors(seed):
     # The equation of a free slack without costs says nu_i = 0: no other term measures an error.

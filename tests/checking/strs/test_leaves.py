@@ -237,6 +237,7 @@ def test_deep_trees_are_rebuilt_node_by_node(seed, monkeypatch):
     assert [covers(one, SUPPORT) for one in read] == found == [True] + [False] * len(fixed)
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("d", [1, 2])
 def test_a_chain_of_2500_variables_is_not_too_deep(d):
     count = 2500

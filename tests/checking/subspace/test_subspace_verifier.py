@@ -167,6 +167,7 @@ def test_smooth_tasks_are_never_verified_and_lies_are_refuted(name, settings):
     )
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("centre", [None, "estimate"])
 @pytest.mark.parametrize("seed", range(3))
 def test_bounds_of_columns_of_any_unit_leave_room_for_rounding(seed, centre):

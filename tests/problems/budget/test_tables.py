@@ -42,6 +42,7 @@ def _assert_optimal_everywhere(tables):
     assert (result.status, result.verdict) == (Status.OPTIMAL, Verdict.VERIFIED)
 
 
+@pytest.mark.thorough
 @given(INTEGERS)
 def test_ties(tables):
     _assert_optimal_everywhere(tables)
@@ -53,6 +54,7 @@ def test_real_losses(tables):
     _assert_optimal_everywhere(tables)
 
 
+@pytest.mark.thorough
 @given(INTEGERS)
 def test_exactly_the_budgets_without_a_duality_gap_are_certified(tables):
     problem = BudgetTables(tables)

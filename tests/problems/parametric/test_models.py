@@ -136,6 +136,7 @@ def test_bounds_that_bind_nobody_change_no_solution():
         np.testing.assert_allclose(plain.at(lam), wide.at(lam), atol=1e-10)
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("backend", ["highs", "cvxpy"])
 @pytest.mark.parametrize("model", BOUNDED)
 def test_other_backends_keep_the_bounds(model, backend):

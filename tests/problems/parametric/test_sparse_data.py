@@ -134,6 +134,7 @@ def test_criteria_choose_as_for_dense_data():
     assert picked[0].lam == pytest.approx(picked[1].lam, rel=1e-9)
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("intercept", [False, True])
 def test_neither_solving_nor_checking_makes_the_data_dense(intercept):
     """Dense data would take 320 MB, their Gram matrix 3.2 GB."""

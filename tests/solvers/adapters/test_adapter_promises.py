@@ -95,6 +95,7 @@ def test_quiet_is_quiet_and_verbose_is_not(solver, kind, capfd):
     assert quiet.objective == loud.objective
 
 
+@pytest.mark.thorough
 def test_a_quiet_first_solve_of_a_process_writes_nothing():
     """HiGHS logs a banner once in a process, for which a test that comes later is blind."""
     code = "import numpy, sparseopt; from sparseopt.problems import LADLasso as P; " + (

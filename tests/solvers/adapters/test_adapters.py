@@ -46,6 +46,7 @@ def hard_strs(D: int = 18, d: int = 7) -> STRS:
 # ---- the same answers as our exact engines
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize(
     ("problem", "budget"),
     [
@@ -203,6 +204,7 @@ def test_too_large_for_the_licence_says_so(name):
 # ---- limits
 
 
+@pytest.mark.thorough(after=1)
 def test_ctrl_c_keeps_incumbent_and_bound(solver):
     """With a real signal, and nothing on standard output."""
     code = f"""
@@ -227,6 +229,7 @@ print(result.limit.value, known <= result.bound, result.verdict.value, result.so
     assert done.stderr.splitlines()[-1] == "interrupted True unproven True"
 
 
+@pytest.mark.thorough(after=1)
 def test_a_time_limit_leaves_a_bound_that_holds(solver):
     problem = hard_strs()
     best = sparseopt.solve(problem, backend="strs-bnb", check=False).objective
@@ -278,6 +281,7 @@ def test_copt_counts_and_limits_iterations_of_cones_and_has_a_seed():
     assert not second.notes
 
 
+@pytest.mark.thorough
 def test_scip_says_nothing_on_standard_error_where_tolerances_are_tight(capfd):
     pytest.importorskip("pyscipopt", reason="PySCIPOpt is not installed: sparseopt[scip]")
     square = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])

@@ -14,6 +14,7 @@ def relaxed(problem, **more):
     return sparseopt.solve(problem, backend="cvxpy-relaxation", **more)
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("centre", [None, "estimate"])
 @pytest.mark.parametrize("unit", [1e-6, 1.0, 1e5])
 def test_value_and_bound_are_those_of_reaper(centre, unit):

@@ -12,6 +12,7 @@ from sparseopt.problems import STRS
 pytest.importorskip("cvxpy", reason="CVXPY is not installed: sparseopt[cvxpy]")
 
 
+@pytest.mark.thorough
 def test_a_limit_ends_the_construction_of_a_relaxation():
     rng = np.random.default_rng(0)
     A = rng.standard_normal((200, 200))

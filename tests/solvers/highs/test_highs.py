@@ -110,6 +110,7 @@ def values_of(problem, count, seed=0):
 # ---- one value
 
 
+@pytest.mark.thorough(after=3)
 @every_problem
 def test_single_values_agree_with_linprog(problem):
     _, lams = values_of(problem, 4)
@@ -221,6 +222,7 @@ def test_a_grid_that_is_infeasible_at_its_largest_value_alone_says_so():
 # ---- the path
 
 
+@pytest.mark.thorough(after=4)
 @every_problem
 def test_the_path_agrees_with_single_values(problem):
     result = whole(problem)
@@ -308,6 +310,7 @@ def test_max_nonzeros_ends_the_path_before_the_model_is_larger():
     assert np.count_nonzero(np.abs(below.x) > 1e-9) == 4
 
 
+@pytest.mark.thorough(after=6)
 @pytest.mark.parametrize("model", first(2, ["dantzig", "lad with intercept", "lad"]))
 @pytest.mark.parametrize("name", DEGENERATE)
 def test_degenerate_data(name, model):
@@ -481,6 +484,7 @@ def test_a_time_limit_leaves_the_path_so_far(large, in_time):
     assert_optimal(problem, result.x, result.duals["rows"], result.path.low[-1])
 
 
+@pytest.mark.thorough
 def test_a_time_limit_leaves_the_grid_so_far(large):
     problem, top = large
     grid = (top * np.geomspace(1.1, 0.005, 12)).tolist()

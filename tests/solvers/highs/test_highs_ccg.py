@@ -69,6 +69,7 @@ def assert_same_optimum(problem, lam, options=None, others=("highs",)):
 # ---- small problems
 
 
+@pytest.mark.thorough(after=4)
 @pytest.mark.parametrize("options", first(1, [SMALL_STEPS, None]), ids=["small-steps", "default"])
 @pytest.mark.parametrize("seed", first(1, range(3)))
 @pytest.mark.parametrize("kind", KINDS)
@@ -458,6 +459,7 @@ def assert_bound(problem, lam, result):
     assert result.bound > 0.0
 
 
+@pytest.mark.thorough
 def test_a_time_limit_leaves_a_bound(large, in_time):
     problem, lam = large[:2]
     result = in_time(1.5, lambda: solve(problem, lam=lam, time_limit=0.4))
@@ -484,6 +486,7 @@ def test_a_time_limit_leaves_a_point_where_every_point_is_feasible(large):
     assert result.bound <= result.objective
 
 
+@pytest.mark.thorough
 def test_a_time_limit_leaves_the_grid_so_far(large):
     problem, lam = large[:2]
     grid = (lam * np.geomspace(60.0, 1.0, 12)).tolist()
@@ -495,6 +498,7 @@ def test_a_time_limit_leaves_the_grid_so_far(large):
     assert result.verdict is not Verdict.REFUTED
 
 
+@pytest.mark.thorough
 def test_ctrl_c_ends_with_what_is_known(large, in_time):
     problem, lam = large[2:]
 

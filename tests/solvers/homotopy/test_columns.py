@@ -150,7 +150,8 @@ def test_a_time_limit_ends_the_columns():
     assert min(r.solve_time + r.build_time for r in results) < 0.55
 
 
-@pytest.mark.parametrize("size", [18, pytest.param(30, marks=pytest.mark.thorough)])
+@pytest.mark.thorough
+@pytest.mark.parametrize("size", [18, 30])
 def test_columns_of_correlated_measurements_are_walked_again_the_worst_ones_first(size):
     # Radii, perimeters and areas of tumours: the paths of some columns lose digits in their rows
     # alone, which their objectives do not show, and all columns together take too many pivots.

@@ -31,6 +31,7 @@ def both(X, **more):
 WEIGHTS = {"weights": np.linspace(0.5, 2.0, 12), "row_weights": np.linspace(2.0, 1.0, 12)}
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("weights", [{}, WEIGHTS])
 @pytest.mark.parametrize("question", [{}, {"lam_min": 0.2}, {"max_knots": 4}, {"max_nonzeros": 3}])
 def test_the_paths_are_those_of_the_formed_matrix(question, weights):

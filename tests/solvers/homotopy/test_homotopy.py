@@ -210,6 +210,7 @@ def test_stopping_rules():
     assert wide.path.low[-1] == 0.9 * full.path.low[0]
 
 
+@pytest.mark.thorough
 def test_a_time_limit_leaves_the_path_so_far():
     problem = DantzigSelector(*dense_design(300, 3000))
     results = [solve(problem, time_limit=0.1) for _ in range(4)]

@@ -72,6 +72,7 @@ def test_columns_of_a_covariance_without_centring_end():
     assert result.verdict.value == "verified", result.check_messages
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("asked", [0, 5, 100, 200])
 def test_columns_that_the_clock_stops_in_106_bits_are_shorter_and_right(monkeypatch, asked):
     """Those that were not reached kept what double precision had found, and were refuted."""
@@ -90,6 +91,7 @@ def test_columns_that_the_clock_stops_in_106_bits_are_shorter_and_right(monkeypa
     assert result.verdict is Verdict.VERIFIED, result.check_messages
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("seconds", [0.1, 0.4])
 def test_nor_does_a_clock_of_seconds_leave_any_that_is_wrong(seconds):
     """At the very end of the path rounded coefficients may be feasible up to cancellation only."""
@@ -153,6 +155,7 @@ def test_a_path_in_doubt_that_takes_too_many_pivots_is_kept_as_it_was(monkeypatc
     assert any("digits may be lost" in note for note in result.notes)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "case",
     [

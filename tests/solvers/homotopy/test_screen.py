@@ -119,6 +119,7 @@ def test_a_product_with_data_that_are_not_kept_in_single_precision_is_the_same(m
         assert (np.abs(one - two) <= 2.0 * size[:, None] * errors).all()
 
 
+@pytest.mark.thorough
 def test_a_mapped_matrix_is_never_held_in_memory(monkeypatch, tmp_path):
     monkeypatch.setattr(products, "KEPT_ENTRIES", 0)
     rng = np.random.default_rng(0)

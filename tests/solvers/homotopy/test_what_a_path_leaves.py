@@ -10,6 +10,7 @@ from sparseopt.problems import L1SVM, DantzigSelector, LADLasso
 from sparseopt.solvers.homotopy.program import ScaledProgram
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("model", [DantzigSelector, LADLasso, L1SVM])
 def test_nothing_of_the_engine_waits_for_the_collector_of_cycles(model):
     # The engine holds the matrix in single precision, which may be half of the memory there is.

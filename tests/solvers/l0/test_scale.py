@@ -100,6 +100,7 @@ def test_what_are_no_blocks():
         ColumnBlocks([np.array([["a"]])])
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("backend", ["l0-tables", "spica"])
 def test_workers_give_the_same(model, path, backend):
     pytest.importorskip("joblib", reason="needs joblib")

@@ -32,6 +32,7 @@ def in_a_matrix(M):
     )
 
 
+@pytest.mark.thorough(after=1)
 @each_engine
 @pytest.mark.parametrize("M", [1e7, 1e9, 1e12])
 def test_the_optimum_is_that_of_whole_integers(M, backend):

@@ -51,6 +51,7 @@ PROBLEMS = {
 }
 
 
+@pytest.mark.thorough(after=4)
 @each_engine
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_a_curve_proves_it_unbounded(name, backend):
@@ -83,6 +84,7 @@ def test_no_integer_point_no_curve(backend):
     assert (result.status, result.verdict) == (Status.INFEASIBLE, Verdict.VERIFIED)
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("master", ["none", "highs", "scip"])
 def test_nothing_finite_is_claimed_of_curves_of_a_higher_degree(master):
     # max k with k^2 <= t, t^2 <= w: w must grow like the fourth power

@@ -89,6 +89,7 @@ def test_ends_that_are_not_known_force_nothing():
     assert not list(Forcing(problem).cuts(box))
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize(
     "problem",
     [

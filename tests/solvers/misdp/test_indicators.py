@@ -71,6 +71,7 @@ def test_sparse_trust_regions_meet_them_and_their_relaxation_does_not():
     assert max(missed(found, x) for x in points) < 1e-9
 
 
+@pytest.mark.thorough
 def test_random_problems_lose_no_point():
     pytest.importorskip("clarabel", reason="Clarabel is not installed: sparseopt[misdp]")
     from enumeration import relax

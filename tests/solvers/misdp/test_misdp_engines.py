@@ -147,6 +147,7 @@ def test_every_solver_of_relaxations(relaxation):
     assert result.objective == pytest.approx(expected, rel=1e-5)
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("kind", ["boundary", "infeasible"])
 def test_no_strict_feasibility(kind):
     problem = random_misdp(seed=3, kind=kind, integers=3, continuous=1)
@@ -236,6 +237,7 @@ def test_integers_without_bounds_may_have_an_optimum(backend):
     assert result.objective == pytest.approx(6.0)
 
 
+@pytest.mark.thorough(after=1)
 @each_engine
 def test_a_tree_without_end_honours_the_limit(backend, in_time):
     """2 k - 2 j = 1 has no integer solution, and no branch is ever empty."""
@@ -282,6 +284,7 @@ def _isometry_optimum():
     return min(low)
 
 
+@pytest.mark.thorough(after=1)
 @each_engine
 @pytest.mark.parametrize("seconds", [0.0, 0.05, 0.4])
 def test_time_limits_leave_valid_bounds(backend, seconds, in_time):
@@ -300,6 +303,7 @@ def _long():
     return network_design(seed=0, nodes=14, candidates=40, k=20)
 
 
+@pytest.mark.thorough(after=1)
 @each_engine
 def test_ctrl_c_leaves_what_is_known(backend, in_time):
     solve(draw(0), backend)
@@ -342,6 +346,7 @@ def test_warm_starts_of_another_shape_are_told():
 # ---- rank one
 
 
+@pytest.mark.thorough(after=1)
 @each_engine
 def test_rank_one_is_kept(backend):
     """At k = 0, 1, 2 the first entry is 0 or 1, 0.067 or 0.933, and 0.5, the closest to 0.6."""

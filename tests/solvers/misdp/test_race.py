@@ -34,6 +34,7 @@ def _endless(monkeypatch):
     monkeypatch.setattr(IntegerTree, "run", _wait)
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("_endless")
 def test_a_proof_by_outer_approximation_ends_the_search(problem, monkeypatch):
     result = sparseopt.solve(problem, backend="misdp-bnb", threads=2, time_limit=60)
@@ -48,6 +49,7 @@ def test_a_proof_by_outer_approximation_ends_the_search(problem, monkeypatch):
     assert result.params.threads == 2
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.usefixtures("_endless")
 @pytest.mark.parametrize("question", [{}, {"threads": 1}, {"threads": 2, "node_limit": 5}])
 def test_nothing_runs_beside_it_unless_two_threads_are_asked_for(problem, question, monkeypatch):
@@ -56,6 +58,7 @@ def test_nothing_runs_beside_it_unless_two_threads_are_asked_for(problem, questi
     assert result.limit is Limit.TIME
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("_endless")
 def test_a_token_ends_both():
     problem, token = k_partitioning(seed=0, nodes=20, k=5), Cancel()

@@ -22,6 +22,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("seed", [0, 5, 7])
 def test_enumeration(seed):
     problem = draw_conditional(seed)

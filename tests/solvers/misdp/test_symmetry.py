@@ -67,6 +67,7 @@ def test_orbital_fixing_against_enumeration(seed):
     assert "symmetry_leaders" not in against_enumeration(seed)
 
 
+@pytest.mark.thorough
 def test_rows_by_symmetry_save_nodes(monkeypatch, rows_only):
     problem = paley(13, 3)
     fewer = sparseopt.solve(problem, backend="misdp-bnb")
@@ -76,6 +77,7 @@ def test_rows_by_symmetry_save_nodes(monkeypatch, rows_only):
     assert 1.5 * fewer.nodes < more.nodes
 
 
+@pytest.mark.thorough
 def test_orbital_fixing_saves_nodes(monkeypatch):
     problem = circulant(np.random.default_rng(5).integers(-5, 11, 15), 4)
     fewer = sparseopt.solve(problem, backend="misdp-bnb")
@@ -130,6 +132,7 @@ def turned(seed):
     return model.build(), float(values.min(initial=np.inf))
 
 
+@pytest.mark.thorough(after=12)
 @pytest.mark.parametrize("seed", range(40))
 def test_turned_problems_against_enumeration(seed):
     problem, optimum = turned(seed)

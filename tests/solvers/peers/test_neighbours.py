@@ -42,6 +42,7 @@ MODELS = {
 }
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("backend", ["leaps", "abess", "sklearn-lars", "sklearn-glasso"])
 @pytest.mark.parametrize("name", MODELS)
 def test_tables_of_a_peer(name, backend):

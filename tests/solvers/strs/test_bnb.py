@@ -91,7 +91,8 @@ def test_interrupted_bounds_hold(nodes):
         assert (result.status, result.limit) == (Status.FEASIBLE, Limit.NODE)
 
 
-@pytest.mark.parametrize("backend", first(1, ["strs-bnb", "strs-oa", "strs-admm"]))
+@pytest.mark.thorough
+@pytest.mark.parametrize("backend", ["strs-bnb", "strs-oa", "strs-admm"])
 def test_progress_is_told_in_the_units_of_the_problem(backend):
     base = noise(50, 80, 20)
     problem = STRS(A=3e4 * base.A, d=20)
@@ -105,6 +106,7 @@ def test_progress_is_told_in_the_units_of_the_problem(backend):
         assert (1.0 - 1e-9) * result.objective <= progress.bound <= 2.0 * result.objective
 
 
+@pytest.mark.thorough
 def test_time_limits_leave_valid_bounds():
     problem = noise(40, 80, 12)
     best = solve(problem, time_limit=0.5)
@@ -130,6 +132,7 @@ def test_a_certificate_that_is_too_large_is_left_out_with_a_note():
     assert any("certificate_numbers" in note for note in result.notes)
 
 
+@pytest.mark.thorough
 def test_a_warm_start_is_where_the_search_starts():
     """With a node limit of 1 and one truncation, the support that was given is not lost."""
     problem = noise(40, 80, 12)

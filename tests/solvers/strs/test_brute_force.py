@@ -51,6 +51,7 @@ def optimum(problem: STRS) -> float:
     return sparseopt.solve(problem, backend="brute-force").objective
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("nodes", [1, 2000, 7000, 12000])
 def test_a_node_limit_leaves_a_proven_bound(problem, optimum, nodes):
     result = sparseopt.solve(problem, backend="brute-force", node_limit=nodes)

@@ -110,6 +110,7 @@ def test_a_root_that_closes_the_gap_at_its_node_limit_is_verified():
         assert result.verdict is Verdict.VERIFIED
 
 
+@pytest.mark.thorough
 def test_a_time_limit_at_any_moment_leaves_a_verified_bound(hard):
     problem, optimum = hard
     for limit in (0.02, 0.05, 0.1, 0.2, 0.4):

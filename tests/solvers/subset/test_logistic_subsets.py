@@ -63,6 +63,7 @@ def test_the_optima_of_many_problems_are_those_of_all_supports():
     assert [seed for seed in range(100, 240) if not is_settled(drawn(seed))] == []
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("seed", range(3))
 def test_scikit_learn_agrees_on_the_best_of_all_supports(seed):
     linear_model = pytest.importorskip("sklearn.linear_model")

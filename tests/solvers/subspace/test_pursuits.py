@@ -14,6 +14,7 @@ def error(problem, inliers, x):
     return float(np.linalg.norm(x[:, :k] @ x[:, :k].T - W @ W.T))
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize(
     ("backend", "outliers"),
     [

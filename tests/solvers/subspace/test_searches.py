@@ -186,6 +186,7 @@ def test_a_warm_start_is_where_the_search_begins():
         assert abs(near - degrees) < 8.0
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("backend", ["stiefel", "alternating-scheme"])
 def test_a_time_limit_ends_the_search(backend, in_time):
     problem = MomentSubspace(np.random.default_rng(0).normal(size=(1000, 60)), k=5)

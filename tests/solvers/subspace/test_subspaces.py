@@ -85,6 +85,7 @@ def test_beyond_the_relaxation_the_subspace_is_found_without_a_proof():
     assert result.bound <= relaxed <= 0.8 * result.objective
 
 
+@pytest.mark.thorough
 def test_no_subspace_of_a_fine_grid_is_better_than_the_bound():
     rng = np.random.default_rng(5)
     problem = RobustSubspace(rng.normal(size=(12, 2)) * [2.0, 1.0], k=1)
@@ -135,6 +136,7 @@ def test_degenerate_samples(backend, centre, X):
     assert result.verdict is not Verdict.REFUTED, result.check_messages
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("backend", ["irls", "reaper", "tyler"])
 def test_a_time_limit_ends_the_solve(backend, in_time):
     problem = RobustSubspace(np.random.default_rng(0).normal(size=(3000, 400)), k=5)

@@ -54,6 +54,7 @@ def _pairs(a, b, c):
     return (a, b), (b, c), (c, a)
 
 
+@pytest.mark.thorough(after=4)
 @pytest.mark.parametrize(("N", "n"), [(12, 2), (15, 3), (12, 4)])
 @pytest.mark.parametrize("seed", range(4))
 def test_hyperplanes_against_all_of_them(N, n, seed):
