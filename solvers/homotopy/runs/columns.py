@@ -254,8 +254,9 @@ def _better(
         return found.segments if len(found.segments) else segments.part(first, first + 1)
     last = float(segments.low[ended.ends[column] - 1]) if ended.ends[column] else np.inf
     rough = _STOPPED_BY.get(int(ended.reason[column]), "")
+    lost = bool(ended.doubt[column] > LOST)
     given_up = found.unfinished and not for_certain
-    if given_up or found.reason not in _CODES or not found.replaces(rough, last):
+    if given_up or found.reason not in _CODES or not found.replaces(rough, last, lost):
         return None
     ended.reason[column] = _CODES[found.reason]
     ended.pivots[column] = found.pivots

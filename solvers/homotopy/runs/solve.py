@@ -266,7 +266,7 @@ class HomotopySolve:
 
     def _precisely(self, start: Start, end: float, outcome: Ending) -> Ending:
         """Walk the path again in 106 bits, where digits were lost; return the better outcome."""
-        lost = outcome.doubt > LOST or outcome.reason == "slow_progress"
+        lost = outcome.doubt > LOST
         doubtful = outcome.doubt > DOUBTFUL
         weight = norm_weights(self.canonical, self.program)
         for part in self.recorder.parts:
@@ -277,10 +277,11 @@ class HomotopySolve:
             doubtful = doubtful or bool((off > MISMATCH).any())
         if start.basis is None:
             return outcome
+        failed = lost or outcome.reason == "slow_progress"
         # a walk that lost its way may have pivoted much more often than it recorded segments
-        allowed = pivots_allowed(self.program, lost)
+        allowed = pivots_allowed(self.program, failed)
         walk_again = self.recorder.count <= allowed
-        if not (lost or doubtful):
+        if not (failed or doubtful):
             if not walk_again or strays(self.program, self.recorder) <= MISMATCH:
                 return outcome
         elif not walk_again:
@@ -300,9 +301,9 @@ class HomotopySolve:
             max_nonzeros=self.recorder.max_nonzeros,
         )
         self.pivots += walked.pivots
-        given_up = walked.unfinished and not lost
+        given_up = walked.unfinished and not failed
         self._note(ILL_CONDITIONED[not given_up])
-        if given_up or not walked.replaces(outcome.reason, outcome.lam):
+        if given_up or not walked.replaces(outcome.reason, outcome.lam, lost):
             return outcome
         self.recorder.replace(start.basis.codes, walked.segments)
         lam = float(walked.segments.low[-1]) if len(walked.segments) else start.top

@@ -121,11 +121,12 @@ class Walked:
     unfinished: bool = False
     """Whether it made all pivots allowed before its end."""
 
-    def replaces(self, reason: str, lam: float) -> bool:
+    def replaces(self, reason: str, lam: float, lost: bool) -> bool:
         """Return whether it is better than a walk in double precision that ended so at `lam`.
 
         Where it ends because only the rounding of the data allows to go on, the other's proof that
-        there is no optimum below is better, if it is for the same lam.
+        there is no optimum below is better, if it is for the same lam. So is one that came further
+        down, unless it has `lost` digits.
         """
         if self.reason != "slow_progress":
             return True
@@ -133,7 +134,7 @@ class Walked:
             return False
         if reason in ("infeasible_below", "unbounded_below"):
             return abs(float(self.segments.low[-1]) - lam) > SAME_END * abs(lam)
-        return reason != "slow_progress" or float(self.segments.low[-1]) < lam
+        return lost or reason != "slow_progress" or float(self.segments.low[-1]) < lam
 
 
 def exact_matrix(program: ScaledProgram) -> DoubleDouble:
