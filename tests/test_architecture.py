@@ -60,6 +60,9 @@ SOLVERS = (
 )
 """The same inside solvers/."""
 
+SCREEN = 60
+"""Lines of a function at most."""
+
 
 def sources(package: Path = PACKAGE) -> dict[str, tuple[str, bool]]:
     """Return the text of each module, and whether it is a package's ``__init__``."""
@@ -263,3 +266,20 @@ def test_checking_a_result_loads_no_solver(tmp_path):
         name for name in loaded if name.startswith(("sparseopt.solvers", "highspy", "cvxpy"))
     ]
     assert solvers == []
+
+
+def test_no_function_is_longer_than_a_screen():
+    """Lines of a body without its docstring, comments and blank ones."""
+    found = []
+    for module, (text, _) in sources().items():
+        lines = text.splitlines()
+        for node in statements(ast.parse(text)):
+            if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                continue
+            body = node.body[1:] if ast.get_docstring(node) else node.body
+            first = body[0].lineno if body else node.lineno
+            own = [line.strip() for line in lines[first - 1 : node.end_lineno]]
+            count = sum(1 for line in own if line and not line.startswith("#"))
+            if count > SCREEN:
+                found.append(f"{module}.{node.name} has {count}")
+    assert not found, "; ".join(found)

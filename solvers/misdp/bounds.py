@@ -39,7 +39,7 @@ from sparseopt.problems.base import Array
 from sparseopt.problems.misdp.cones import matrix_variable, triangle_weights, unpack_symmetric
 from sparseopt.problems.misdp.problem import MISDP
 
-from ..common.compiled import compiled
+from ..common.compiled import compiled, compiled_inside
 
 NEARLY = 1e-8
 """A reduced cost of an unbounded variable may be this large relative to its terms in `nearly`.
@@ -144,21 +144,9 @@ def weak_duality(
         at += length
     for t in range(judged.sizes.shape[0]):
         n = judged.sizes[t]
-        M, spectrum, work = np.empty(n * n), np.empty(n), np.empty(max(34 * n, 8))
-        begin = at
-        for c in range(n):
-            for r in range(c, n):
-                M[c * n + r] = M[r * n + c] = dual[at]
-                at += 1
-        if least_eigenvalues(M, spectrum, work, n) != 0:
+        begin, at = at, at + n * (n + 1) // 2
+        if not _shift_into_cone(dual[begin:at], n):
             return -np.inf, False
-        # Errors of computed eigenvalues are of the order of n eps |Z|.
-        largest = max(abs(spectrum[0]), abs(spectrum[n - 1]))
-        shift = max(0.0, 8.0 * n * _EPS * largest - spectrum[0])
-        place = begin
-        for c in range(n):
-            dual[place] += shift
-            place += n - c
         for i in range(begin, at):
             total -= dual[i] * judged.constants[i]
             size += abs(dual[i] * judged.constants[i])
@@ -204,6 +192,27 @@ def lift_into_cone(dual: Array, begin: int, length: int, rotated: bool) -> None:
     dual[begin] += lacking / root if rotated else lacking
     if rotated:
         dual[begin + 1] += lacking / root
+
+
+@compiled_inside(makes_arrays=True)
+def _shift_into_cone(dual: Array, n: int) -> bool:
+    """Add to the diagonal of a matrix what its smallest eigenvalue lacks; False without one."""
+    M, spectrum, work = np.empty(n * n), np.empty(n), np.empty(max(34 * n, 8))
+    at = 0
+    for c in range(n):
+        for r in range(c, n):
+            M[c * n + r] = M[r * n + c] = dual[at]
+            at += 1
+    if least_eigenvalues(M, spectrum, work, n) != 0:
+        return False
+    # Errors of computed eigenvalues are of the order of n eps |Z|.
+    largest = max(abs(spectrum[0]), abs(spectrum[n - 1]))
+    shift = max(0.0, 8.0 * n * _EPS * largest - spectrum[0])
+    at = 0
+    for c in range(n):
+        dual[at] += shift
+        at += n - c
+    return True
 
 
 @compiled

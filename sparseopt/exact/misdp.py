@@ -538,19 +538,7 @@ class Conic:
                     self.sign * bound - self.offset + self.charge,
                 )
             )
-        entries, minors = {}, []
-        for places, size, _ in self.blocks:
-            diagonal = {a: i for i, (a, b) in zip(places, triangle(size), strict=True) if a == b}
-            for i, (a, b) in zip(places, triangle(size), strict=True):
-                entries[i] = [ZERO if a == b else None, None]
-                if a != b:
-                    minors.append((i, diagonal[a], diagonal[b], 1))
-        for places, _, rotated in self.cones:
-            heads = 2 if rotated else 1
-            for k, i in enumerate(places):
-                entries[i] = [ZERO if k < heads else None, None]
-                if k >= heads:
-                    minors.append((i, places[0], places[heads - 1], heads))
+        entries, minors = self.minors()
         for _ in range(12):
             changed = False
             for i, two, three, factor in minors:
@@ -559,17 +547,11 @@ class Conic:
                     top = root_up(factor * max(tops[0], ZERO) * max(tops[1], ZERO))
                     entries[i] = [-top, top]
             some = [(self.forms[i], self.constants[i], *ends_) for i, ends_ in entries.items()]
-            for form, g, a, b in [*forms, *some]:
-                Clock.check()
-                try:
-                    if a is not None:
-                        changed |= propagate(
-                            {j: -v for j, v in form.items()}, g - a, low, high, steps
-                        )
-                    if b is not None:
-                        changed |= propagate(form, b - g, low, high, steps)
-                except Empty:
-                    return None, None
+            try:
+                for line in [*forms, *some]:
+                    changed |= propagate_between(*line, low, high, steps)
+            except Empty:
+                return None, None
             for j in self.integer:
                 low[j] = low[j] if low[j] is None else Fraction(math.ceil(low[j]))
                 high[j] = high[j] if high[j] is None else Fraction(math.floor(high[j]))
@@ -584,6 +566,23 @@ class Conic:
                 break
         return low, high
 
+    def minors(self):
+        """Bounds of entries of matrices and cones; (entry, its two diagonal ones, a factor)."""
+        entries, minors = {}, []
+        for places, size, _ in self.blocks:
+            diagonal = {a: i for i, (a, b) in zip(places, triangle(size), strict=True) if a == b}
+            for i, (a, b) in zip(places, triangle(size), strict=True):
+                entries[i] = [ZERO if a == b else None, None]
+                if a != b:
+                    minors.append((i, diagonal[a], diagonal[b], 1))
+        for places, _, rotated in self.cones:
+            heads = 2 if rotated else 1
+            for k, i in enumerate(places):
+                entries[i] = [ZERO if k < heads else None, None]
+                if k >= heads:
+                    minors.append((i, places[0], places[heads - 1], heads))
+        return entries, minors
+
     def most(self, i, low, high):
         total = self.constants[i]
         for j, a in self.forms[i].items():
@@ -592,6 +591,18 @@ class Conic:
                 return None
             total += a * end
         return total
+
+
+def propagate_between(form, constant, least, most, low, high, steps):
+    """Bounds that a form between two ends implies; whether one moved."""
+    Clock.check()
+    changed = False
+    if least is not None:
+        below = {j: -v for j, v in form.items()}
+        changed |= propagate(below, constant - least, low, high, steps)
+    if most is not None:
+        changed |= propagate(form, most - constant, low, high, steps)
+    return changed
 
 
 def propagate(form, top, low, high, steps=1000):

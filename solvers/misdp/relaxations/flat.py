@@ -12,7 +12,7 @@ from sparseopt.compiling import by_address
 from sparseopt.problems.base import Array
 from sparseopt.problems.misdp.cones import triangle_weights, unpack_symmetric
 
-from ...common.compiled import compiled, compiled_into
+from ...common.compiled import compiled, compiled_inside, compiled_into
 from ..settings import CLEARLY, DENSE_ENTRIES, FIXED
 from .blas import Blas, blas_room, factorise
 
@@ -281,31 +281,8 @@ def resume(
     sizes, others, N = program.sizes, rows - program.shape[BOUNDS], rows_of_stack
     n, length = (kept.shape[0] - 2 * N) // 5, row_ptr.shape[0] - 1 - zero
     at_s, at_z, own = k + zero, k + zero + length, 5 * n
-    at, p = at_z + length, zero + others
-    area = (state.shape[0] - at) // 2
-    for t in range(program.shape[CONES]):
-        z = kept[own + N + taken[p]]
-        if z != z or z > far * state[at_z + p - zero + rows - others]:
-            return False
-        p += sizes[t]
-    for t in range(program.shape[CONES], sizes.shape[0]):
-        m = sizes[t]
-        trace = 0.0
-        for c in range(m):
-            for r in range(c, m):
-                z = kept[own + N + taken[p]]
-                if z != z:
-                    return False
-                if r == c:
-                    trace += z
-                p += 1
-        # Multipliers grow without end where there is no interior, and no step is long from there.
-        if trace > far * m * state[at + area]:
-            return False
-        at += m * m
-    for p in range(k):
-        if kept[free[p]] != kept[free[p]]:
-            return False
+    if not _of_use(program, free, taken, kept, N, far, state):
+        return False
     for p in range(k):
         state[p] = kept[free[p]]
     for i in range(zero):
@@ -327,7 +304,7 @@ def resume(
     for i in range(rows):
         state[at_s + i] += lift * sum_s / rows
         state[at_z + i] += lift * sum_z / rows
-    at, p = at_z + length, zero + others
+    p = zero + others
     for i in range(rows, length):
         state[at_s + i], state[at_z + i] = kept[own + taken[p]], kept[own + N + taken[p]]
         p += 1
@@ -337,6 +314,62 @@ def resume(
         state[at_s + head] *= 1.0 + lift
         state[at_z + head] *= 1.0 + lift
         head += sizes[t]
+    _resume_matrices(program, taken[p:], kept, N, lift, state)
+    return True
+
+
+@compiled_inside
+def _of_use(
+    program: FlatProgram,
+    free: Array,
+    taken: Array,
+    kept: Array,
+    rows_of_stack: int,
+    far: float,
+    state: Array,
+) -> bool:
+    """Return whether all of a kept iterate is there, and its multipliers are not too large."""
+    k, zero, rows = program.shape[K], program.shape[ZERO], program.shape[ROWS]
+    sizes, others, N = program.sizes, rows - program.shape[BOUNDS], rows_of_stack
+    length, own = program.row_ptr.shape[0] - 1 - zero, kept.shape[0] - 2 * N
+    at_z = k + zero + length
+    at, p = at_z + length, zero + others
+    area = (state.shape[0] - at) // 2
+    for i in range(k):
+        if kept[free[i]] != kept[free[i]]:
+            return False
+    for t in range(program.shape[CONES]):
+        z = kept[own + N + taken[p]]
+        if z != z or z > far * state[at_z + p - zero + rows - others]:
+            return False
+        p += sizes[t]
+    for t in range(program.shape[CONES], sizes.shape[0]):
+        m = sizes[t]
+        trace = 0.0
+        for c in range(m):
+            for r in range(c, m):
+                z = kept[own + N + taken[p]]
+                if z != z:
+                    return False
+                if r == c:
+                    trace += z
+                p += 1
+        # Multipliers grow without end where there is no interior, and no step is long from there.
+        if trace > far * m * state[at + area]:
+            return False
+        at += m * m
+    return True
+
+
+@compiled_inside
+def _resume_matrices(
+    program: FlatProgram, taken: Array, kept: Array, rows_of_stack: int, lift: float, state: Array
+) -> None:
+    """Take over what was kept of matrices; `taken` begins at their first entry."""
+    sizes, N = program.sizes, rows_of_stack
+    length = program.row_ptr.shape[0] - 1 - program.shape[ZERO]
+    at, own = program.shape[K] + program.shape[ZERO] + 2 * length, kept.shape[0] - 2 * N
+    area, p = (state.shape[0] - at) // 2, 0
     for t in range(program.shape[CONES], sizes.shape[0]):
         m = sizes[t]
         sum_s, sum_z = 0.0, 0.0
@@ -353,7 +386,6 @@ def resume(
             state[at + i * (m + 1)] += lift * sum_s / m
             state[at + area + i * (m + 1)] += lift * sum_z / m
         at += m * m
-    return True
 
 
 @resume.in_numpy

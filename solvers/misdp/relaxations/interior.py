@@ -298,35 +298,20 @@ def judge(
     constant of the dual function and r their pull without the bounds' own; without q it is a
     disproof where it is positive (Neumaier and Shcherbina 2004).
     """
-    k, q = program.shape[K], program.q
-    linear = program.shape[ZERO] + program.shape[ROWS]
-    x, z, rd = iterate.x, iterate.z, residual.d
     scale_q, scale_b = settings[SCALE_Q], settings[SCALE_B]
     cutoff, loose = settings[CUTOFF], settings[LOOSE]
-    value, proven, disproof = 0.0, measured.constant, measured.constant
-    dual_error, pull_size, terms, largest = 0.0, 0.0, measured.terms, 0.0
-    for j in range(k):
-        value += q[j] * x[j]
-        largest = max(largest, abs(x[j]))
-        r = room.pulled[j]
-        rd[j] = -(q[j] + r + room.own[j])
-        dual_error = max(dual_error, abs(rd[j]))
-        pull_size = max(pull_size, abs(r + room.own[j]))
-        end = sides.low[j] if r > 0.0 else sides.high[j]
-        if abs(end) < 1e300:
-            disproof += r * end
-            terms += abs(r * end)
-        elif r != 0.0:
-            disproof = -np.inf
-        r += q[j]
-        end = sides.low[j] if r > 0.0 else sides.high[j]
-        if abs(end) < 1e300:
-            proven += r * end
-        elif abs(r) > 1e-9 * scale_q:
-            proven = -np.inf
-    dual_value = measured.constant
+    proven, disproof, terms = _proofs(program, sides, room, measured, scale_q)
+    value, largest, dual_error, pull_size = 0.0, 0.0, 0.0, 0.0
+    for j in range(program.shape[K]):
+        value += program.q[j] * iterate.x[j]
+        largest = max(largest, abs(iterate.x[j]))
+        pull = room.pulled[j] + room.own[j]
+        residual.d[j] = -(program.q[j] + pull)
+        dual_error = max(dual_error, abs(residual.d[j]))
+        pull_size = max(pull_size, abs(pull))
+    dual_value, linear = measured.constant, program.shape[ZERO] + program.shape[ROWS]
     for i in range(linear - program.shape[BOUNDS], linear):
-        dual_value -= program.b[i] * z[i - program.shape[ZERO]]
+        dual_value -= program.b[i] * iterate.z[i - program.shape[ZERO]]
     report[DUAL_VALUE], report[PULLED] = dual_value, pull_size
     primal, dual_error = measured.primal / scale_b, dual_error / scale_q
     gap = abs(value - dual_value) / (1.0 + abs(value) + abs(dual_value))
@@ -356,9 +341,32 @@ def judge(
         word = _DIVERGED
     if word == _RUNNING and largest > settings[FAR] * 1e-4 * scale_b and value < -1e-9 * largest:
         word = _UNBOUNDED
-        for j in range(k):
-            best[j] = x[j]
+        for j in range(program.shape[K]):
+            best[j] = iterate.x[j]
     return word
+
+
+@compiled_inside
+def _proofs(
+    program: FlatProgram, sides: Sides, room: Room, measured: Measured, scale_q: float
+) -> tuple[float, float, float]:
+    """Return what the multipliers prove, the same without q, and the size of the latter's terms."""
+    proven, disproof, terms = measured.constant, measured.constant, measured.terms
+    for j in range(program.shape[K]):
+        r = room.pulled[j]
+        end = sides.low[j] if r > 0.0 else sides.high[j]
+        if abs(end) < 1e300:
+            disproof += r * end
+            terms += abs(r * end)
+        elif r != 0.0:
+            disproof = -np.inf
+        r += program.q[j]
+        end = sides.low[j] if r > 0.0 else sides.high[j]
+        if abs(end) < 1e300:
+            proven += r * end
+        elif abs(r) > 1e-9 * scale_q:
+            proven = -np.inf
+    return proven, disproof, terms
 
 
 @compiled_inside

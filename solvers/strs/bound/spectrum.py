@@ -239,17 +239,27 @@ def top_eigenpairs(M: Array, tau: float, asked: int) -> tuple[int, float, Array,
     integers[_SIZE], integers[_WORK], integers[_INTEGERS] = n, LAPACK_BLOCK * n, 10 * n
     reduced = np.empty((n, n))
     copy_into(M.ravel(), reduced.ravel())
-    # Diagonal, what is beside it, reflectors, eigenvalues; copies of the first two; a dummy.
-    vectors_of = np.empty((7, n))
-    diagonal, beside, reflectors, values = (
-        vectors_of[0],
-        vectors_of[1],
-        vectors_of[2],
-        vectors_of[3],
-    )
-    d, e, unused = vectors_of[4], vectors_of[5], vectors_of[6]
+    # Diagonal, what is beside it, reflectors; copies of the first two; a dummy.
+    lines, values = np.empty((6, n)), np.empty(n)
     work, more = np.empty(LAPACK_BLOCK * n), np.empty(12 * n, np.int32)
-    isolated, integer_work = more[: 2 * n], more[2 * n :]
+    _reduce(code, integers, reduced, lines, work)
+    while asked * FEW_EIGENPAIRS <= n:
+        vectors = np.empty((asked, n))
+        if not _largest_pairs(code, integers, lines, values, vectors, work, more):
+            break
+        count, nu = top_weights(values[:asked], tau)
+        if count < asked:
+            kept = vectors[asked - count :]
+            _turn_back(code, integers, reduced, lines, kept, work)
+            return count, nu, values[:asked], kept
+        asked *= 2
+    return 0, 0.0, values[:0], reduced
+
+
+@compiled_inside
+def _reduce(code: Array, integers: Array, reduced: Array, lines: Array, work: Array) -> None:
+    """Turn a symmetric matrix into a tridiagonal one, in place; its `lines` and the reflectors."""
+    diagonal, beside, reflectors = lines[0], lines[1], lines[2]
     _dsytrd(
         code[_L:].ctypes,
         integers[_SIZE:].ctypes,
@@ -262,59 +272,73 @@ def top_eigenpairs(M: Array, tau: float, asked: int) -> tuple[int, float, Array,
         integers[_WORK:].ctypes,
         integers[_INFO:].ctypes,
     )
-    while asked * FEW_EIGENPAIRS <= n:
-        integers[_FIRST], integers[_ASKED], integers[_ACCURATE] = n - asked + 1, asked, 1
-        vectors = np.empty((asked, n))
-        copy_into(diagonal, d)
-        copy_into(beside, e)
-        _dstemr(
-            code[_V:].ctypes,
-            code[_I:].ctypes,
-            integers[_SIZE:].ctypes,
-            d.ctypes,
-            e.ctypes,
-            unused.ctypes,
-            unused.ctypes,
-            integers[_FIRST:].ctypes,
-            integers[_SIZE:].ctypes,
-            integers[_FOUND:].ctypes,
-            values.ctypes,
-            vectors.ctypes,
-            integers[_SIZE:].ctypes,
-            integers[_ASKED:].ctypes,
-            isolated.ctypes,
-            integers[_ACCURATE:].ctypes,
-            work.ctypes,
-            integers[_WORK:].ctypes,
-            integer_work.ctypes,
-            integers[_INTEGERS:].ctypes,
-            integers[_INFO:].ctypes,
-        )
-        if integers[_INFO] != 0 or integers[_FOUND] != asked:
-            break
-        count, nu = top_weights(values[:asked], tau)
-        if count == asked:
-            asked *= 2
-            continue
-        kept = vectors[asked - count :]
-        integers[_ASKED] = count
-        _dormtr(
-            code[_L:].ctypes,
-            code[_L:].ctypes,
-            code[_N:].ctypes,
-            integers[_SIZE:].ctypes,
-            integers[_ASKED:].ctypes,
-            reduced.ctypes,
-            integers[_SIZE:].ctypes,
-            reflectors.ctypes,
-            kept.ctypes,
-            integers[_SIZE:].ctypes,
-            work.ctypes,
-            integers[_WORK:].ctypes,
-            integers[_INFO:].ctypes,
-        )
-        return count, nu, values[:asked], kept
-    return 0, 0.0, values[:0], reduced
+
+
+@compiled_inside
+def _largest_pairs(
+    code: Array,
+    integers: Array,
+    lines: Array,
+    values: Array,
+    vectors: Array,
+    work: Array,
+    more: Array,
+) -> bool:
+    """Compute the largest eigenpairs of the tridiagonal matrix; False where LAPACK fails."""
+    asked, n = vectors.shape
+    d, e, unused = lines[3], lines[4], lines[5]
+    isolated, integer_work = more[: 2 * n], more[2 * n :]
+    integers[_FIRST], integers[_ASKED], integers[_ACCURATE] = n - asked + 1, asked, 1
+    copy_into(lines[0], d)
+    copy_into(lines[1], e)
+    _dstemr(
+        code[_V:].ctypes,
+        code[_I:].ctypes,
+        integers[_SIZE:].ctypes,
+        d.ctypes,
+        e.ctypes,
+        unused.ctypes,
+        unused.ctypes,
+        integers[_FIRST:].ctypes,
+        integers[_SIZE:].ctypes,
+        integers[_FOUND:].ctypes,
+        values.ctypes,
+        vectors.ctypes,
+        integers[_SIZE:].ctypes,
+        integers[_ASKED:].ctypes,
+        isolated.ctypes,
+        integers[_ACCURATE:].ctypes,
+        work.ctypes,
+        integers[_WORK:].ctypes,
+        integer_work.ctypes,
+        integers[_INTEGERS:].ctypes,
+        integers[_INFO:].ctypes,
+    )
+    return bool(integers[_INFO] == 0 and integers[_FOUND] == asked)
+
+
+@compiled_inside
+def _turn_back(
+    code: Array, integers: Array, reduced: Array, lines: Array, vectors: Array, work: Array
+) -> None:
+    """Turn eigenvectors of the tridiagonal matrix into those of the matrix it was made of."""
+    reflectors = lines[2]
+    integers[_ASKED] = vectors.shape[0]
+    _dormtr(
+        code[_L:].ctypes,
+        code[_L:].ctypes,
+        code[_N:].ctypes,
+        integers[_SIZE:].ctypes,
+        integers[_ASKED:].ctypes,
+        reduced.ctypes,
+        integers[_SIZE:].ctypes,
+        reflectors.ctypes,
+        vectors.ctypes,
+        integers[_SIZE:].ctypes,
+        work.ctypes,
+        integers[_WORK:].ctypes,
+        integers[_INFO:].ctypes,
+    )
 
 
 @compiled

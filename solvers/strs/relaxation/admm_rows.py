@@ -24,7 +24,7 @@ import numpy as np
 
 from sparseopt.problems.base import Array
 
-from ...common.compiled import compiled
+from ...common.compiled import compiled, compiled_inside
 from ..settings import NO_SHARE, ROOT_STEPS
 
 
@@ -294,21 +294,11 @@ def project_rows(
         A guess of the common rate.
     """
     n = X.shape[0]
-    w = np.empty((n, n - 1))
+    w, ends = np.empty((n, n - 1)), np.empty((n, 2))
     sums, squares = np.zeros((n, n)), np.zeros((n, n))
-    ends = np.empty((n, 2))
     u = np.abs(x) if border else np.zeros(n)
     for i in range(n):
-        count = 0
-        for j in range(n):
-            if j != i:
-                w[i, count] = -abs(X[i, j])
-                count += 1
-        w[i].sort()
-        for k in range(n - 1):
-            w[i, k] = -w[i, k]
-            sums[i, k + 1] = sums[i, k] + w[i, k]
-            squares[i, k + 1] = squares[i, k] + w[i, k] * w[i, k]
+        _sort_row(X, i, w[i], sums[i], squares[i])
         row = Row(u[i], X[i, i], w[i], sums[i], squares[i], d)
         for side in range(2):
             share = NO_SHARE if side == 0 else 1.0
@@ -346,12 +336,44 @@ def project_rows(
             continue
         row = Row(u[i], X[i, i], w[i], sums[i], squares[i], d)
         angles[2, i], _, theta, pull = best_angle(row, q[i], angles[2, i])
-        c = cos(angles[2, i])
-        radius = q[i] * c * sin(angles[2, i])
-        for j in range(n):
-            size = max(0.0, abs(X[i, j]) - theta) / (1.0 + pull / radius)
-            Y[i, j] = size if X[i, j] >= 0.0 else -size
-        Y[i, i] = q[i] * c * c
-        size = min(row.u, q[i] * c)
-        y[i] = size if x[i] >= 0.0 else -size
+        _write_row(X, x, i, row.u, q[i], angles[2, i], theta, pull, Y, y)
     return nu
+
+
+@compiled_inside(makes_arrays=True)
+def _sort_row(X: Array, i: int, w: Array, sums: Array, squares: Array) -> None:
+    """Sort the sizes of the entries beside the diagonal, the largest first, and add them up."""
+    count = 0
+    for j in range(X.shape[0]):
+        if j != i:
+            w[count] = -abs(X[i, j])
+            count += 1
+    w.sort()
+    for k in range(count):
+        w[k] = -w[k]
+        sums[k + 1] = sums[k] + w[k]
+        squares[k + 1] = squares[k] + w[k] * w[k]
+
+
+@compiled_inside
+def _write_row(
+    X: Array,
+    x: Array,
+    i: int,
+    u: float,
+    share: float,
+    angle: float,
+    theta: float,
+    pull: float,
+    Y: Array,
+    y: Array,
+) -> None:
+    """Write row i of the projection: its share, at its angle, less theta and the pull."""
+    c = cos(angle)
+    radius = share * c * sin(angle)
+    for j in range(X.shape[0]):
+        size = max(0.0, abs(X[i, j]) - theta) / (1.0 + pull / radius)
+        Y[i, j] = size if X[i, j] >= 0.0 else -size
+    Y[i, i] = share * c * c
+    size = min(u, share * c)
+    y[i] = size if x[i] >= 0.0 else -size

@@ -384,6 +384,14 @@ def _verify_leaves(
             duality.sign * (bound - problem.offset) - SUM * size for size in (unit, loose)
         )
     proof = _ProofOfLeaves(problem, duality, implied, box, bound, cutoff, step, target, lowest)
+    if _all_hold(proof, leaves, members, findings):
+        findings.prove(f"{claim}: {len(leaves)} leaves cover all integers")
+
+
+def _all_hold(
+    proof: _ProofOfLeaves, leaves: Leaves, members: Collection[bytes], findings: Findings
+) -> bool:
+    """Prove each leaf but those of `members`, up to the first one that does not hold."""
     for k in proof.open(leaves):
         found = proof.failure(leaves, k)
         if found is None or (members and proof.integers(leaves, k) in members):
@@ -393,8 +401,8 @@ def _verify_leaves(
             findings.doubt(f"{message}: what is missing may be rounding errors")
         else:
             findings.refute(message)
-        return
-    findings.prove(f"{claim}: {len(leaves)} leaves cover all integers")
+        return False
+    return True
 
 
 def _left_open(
