@@ -395,8 +395,9 @@ def _plant_drop(space: SearchSpace, m: int) -> None:
 def _pursue_drop(space: SearchSpace, quota: int) -> None:
     """Go on with the drop tree for at most `quota` nodes."""
     best, mask, order, state = space.best, space.mask, space.order, space.state
-    size, at, stack = space.level[SIZE], space.level[AT], space.level[STACK]
-    new_cost, ties = space.spare[1], space.floor[TIES]
+    matrix, size, at, stack = space.matrix, space.level[SIZE], space.level[AT], space.level[STACK]
+    new_beta, new_cost, sorted_row = space.spare[0], space.spare[1], space.spare[2]
+    ties = space.floor[TIES]
     top, visited = state[TOP], 0
     while top >= 0 and visited < quota:
         u = stack[top]
@@ -404,8 +405,7 @@ def _pursue_drop(space: SearchSpace, quota: int) -> None:
         if l < 0:
             top -= 1
             continue
-        at[u] = l - 1
-        w = u - 1 - l
+        at[u], w = l - 1, u - 1 - l
         bound = space.rss[u] + space.cost[u, l]
         s = size[u] - 1
         # (a): larger sets have smaller optima, so the smallest size below decides; and children
@@ -413,9 +413,21 @@ def _pursue_drop(space: SearchSpace, quota: int) -> None:
         if w == 0 or best[s - w] <= bound + ties:
             continue
         visited += 1
-        bit = space.bit[u]
+        beta, bit = space.beta[u], space.bit[u]
+        base = _offset(u)
+        row = base + l * u + l + 1
+        inverse = 1.0 / matrix[row - 1]
+        factor = beta[l] * inverse
+        # (2) for beta and the diagonal of V: the costs of dropping one more.
+        low = np.inf
+        for i in range(w):
+            v = matrix[row + i]
+            b = beta[l + 1 + i] - v * factor
+            new_beta[i] = b
+            new_cost[i] = b * b / (matrix[base + (l + 1 + i) * (u + 1)] - v * v * inverse)
+        for i in range(w):
+            low = min(low, new_cost[i])
         members = space.level[MEMBERS, u] ^ (1 << bit[l])
-        low = _costs_of_child(space, u, l)
         if bound + low < best[s - 1]:
             least = 0
             while new_cost[least] != low:
@@ -425,67 +437,28 @@ def _pursue_drop(space: SearchSpace, quota: int) -> None:
             continue
         _rank(order, new_cost, w)
         # (b)
-        alive = False
-        for r in range(2, w + 1):
-            if best[s - r] > bound + new_cost[order[w - r]] + ties:
-                alive = True
-                break
-        if not alive:
+        r = 2
+        while r <= w and best[s - r] <= bound + new_cost[order[w - r]] + ties:
+            r += 1
+        if r > w:
             continue
-        _go_down(space, u, l)
+        target = _offset(w)
+        for i in range(w):
+            p = order[i]
+            space.beta[w, i], space.cost[w, i] = new_beta[p], new_cost[p]
+            space.bit[w, i] = bit[l + 1 + p]
+            sorted_row[i] = matrix[row + p]
+        # (2) for V, its rows and columns in the order of the costs.
+        for i in range(w):
+            factor = sorted_row[i] * inverse
+            source = base + (l + 1 + order[i]) * u + l + 1
+            for j in range(w):
+                matrix[target + i * w + j] = matrix[source + order[j]] - factor * sorted_row[j]
         space.rss[w], size[w], space.level[MEMBERS, w], at[w] = bound, s, members, w - 1
         top += 1
         stack[top] = w
     state[TOP] = top
     state[VISITED] += visited
-
-
-@compiled_inside
-def _costs_of_child(space: SearchSpace, u: int, l: int) -> float:
-    """Compute beta of level u without its member l, and what one more costs; return the least.
-
-    (2) for beta and the diagonal of V.
-    """
-    matrix, beta = space.matrix, space.beta[u]
-    new_beta, new_cost = space.spare[0], space.spare[1]
-    base = _offset(u)
-    row = base + l * u + l + 1
-    inverse = 1.0 / matrix[row - 1]
-    factor = beta[l] * inverse
-    w = u - 1 - l
-    for i in range(w):
-        v = matrix[row + i]
-        b = beta[l + 1 + i] - v * factor
-        new_beta[i] = b
-        new_cost[i] = b * b / (matrix[base + (l + 1 + i) * (u + 1)] - v * v * inverse)
-    low = np.inf
-    for i in range(w):
-        low = min(low, new_cost[i])
-    return low
-
-
-@compiled_inside
-def _go_down(space: SearchSpace, u: int, l: int) -> None:
-    """Write the level of the child whose costs were computed and ranked.
-
-    (2) for V, its rows and columns in the order of the costs.
-    """
-    matrix, order, bit = space.matrix, space.order, space.bit[u]
-    new_beta, new_cost, sorted_row = space.spare[0], space.spare[1], space.spare[2]
-    base, w = _offset(u), u - 1 - l
-    row = base + l * u + l + 1
-    inverse = 1.0 / matrix[row - 1]
-    target = _offset(w)
-    for i in range(w):
-        p = order[i]
-        space.beta[w, i], space.cost[w, i] = new_beta[p], new_cost[p]
-        space.bit[w, i] = bit[l + 1 + p]
-        sorted_row[i] = matrix[row + p]
-    for i in range(w):
-        factor = sorted_row[i] * inverse
-        source = base + (l + 1 + order[i]) * u + l + 1
-        for j in range(w):
-            matrix[target + i * w + j] = matrix[source + order[j]] - factor * sorted_row[j]
 
 
 @compiled_inside
