@@ -21,7 +21,7 @@ from ..common.watch import Late
 from .conic import OPTIONS, CvxpyConic
 
 if TYPE_CHECKING:
-    from ..misdp.bounding.bounding import ConicBounding, Relaxed
+    from ..misdp.bounding.lower_bounds import ConicBounding, Relaxed
     from ..misdp.tree.points import IncumbentFinder
 
 
@@ -102,7 +102,7 @@ def relax(problem: MISDP, options: Mapping[str, Any], control: Control) -> Resul
 
 def _relax(problem: MISDP, options: Mapping[str, Any], control: Control) -> Result:
     """Relax a problem in standard form."""
-    from ..misdp.bounding.bounding import ConicBounding
+    from ..misdp.bounding.lower_bounds import ConicBounding
     from ..misdp.reductions.propagation import Propagation
     from ..misdp.tree.node import IntegerLeaf, IntegerLeaves
     from ..misdp.tree.points import IncumbentFinder
@@ -200,7 +200,7 @@ def _closed(
 
 def _relax_strs(problem: STRS, options: Mapping[str, Any], control: Control) -> Result:
     from ..common.spheres import first_incumbent, refit
-    from ..misdp.bounding.bounding import ConicBounding
+    from ..misdp.bounding.lower_bounds import ConicBounding
     from ..strs.bound.multipliers import Multipliers, ProvenBound
     from ..strs.relaxation.sdp import StrongRelaxation
     from ..strs.tree.leaves import pack_leaves, pack_pairs

@@ -12,7 +12,7 @@ from sparseopt.problems.misdp.problem import MISDP
 from sparseopt.result import Certificate, Limit, Result, Status
 
 from ...common.misdp_standard_form import StandardForm
-from ..bounding.bounding import Box
+from ..bounding.lower_bounds import Box
 from ..bounds import SafeBounds
 from ..reductions.merging import Merged
 from ..reductions.propagation import Propagation
@@ -27,11 +27,11 @@ from ..settings import (
     UNCHARGED,
     UNREACHED,
 )
+from ..tree.integer_tree import IntegerTree
 from ..tree.node import IntegerLeaf, IntegerNode
 from ..tree.rank_one import ranked_blocks
 from ..tree.rank_tree import RankTree
 from ..tree.search import MISDPSearch
-from ..tree.tree import IntegerTree
 from ..unbounded.curves import CurveFinder
 from ..unbounded.rays import bends, find_ray, unbounded
 

@@ -183,6 +183,6 @@ def _master(name: str, *parts: Any) -> Any:
         from ..outer.scip_master import LazyCuts
 
         return LazyCuts(*parts)
-    from ..outer.outer import OuterApproximation
+    from ..outer.loop import OuterApproximation
 
     return OuterApproximation(*parts)

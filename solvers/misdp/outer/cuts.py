@@ -17,7 +17,7 @@ from sparseopt.problems.base import Array
 from sparseopt.problems.misdp.cones import pack_symmetric, triangle_weights, unpack_symmetric
 from sparseopt.problems.misdp.problem import MISDP
 
-from ..bounding.bounding import Box
+from ..bounding.lower_bounds import Box
 from ..bounding.violation import cone_normal
 from ..bounds import ConicMultipliers
 from ..settings import CUT_HUGE, CUT_LOST, CUT_PAIRS, CUT_SAME, CUT_SPARSE, CUT_TINY, CUT_VIOLATED

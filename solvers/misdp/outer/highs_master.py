@@ -14,7 +14,7 @@ from sparseopt.problems.misdp.problem import MISDP
 
 from ...common.outcome import Outcome
 from ...common.program import Program
-from ..bounding.bounding import Box
+from ..bounding.lower_bounds import Box
 from ..settings import MASTER_BOX
 from .cut_rows import CutRows
 from .cuts import CutSource, NewCuts

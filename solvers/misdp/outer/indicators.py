@@ -31,7 +31,7 @@ from sparseopt.problems.base import Array
 from sparseopt.problems.misdp.cones import SecondOrderCone, SemidefiniteBlock, triangle
 from sparseopt.problems.misdp.problem import MISDP
 
-from ..bounding.bounding import Box
+from ..bounding.lower_bounds import Box
 from ..bounding.violation import cone_normal
 from ..reductions.propagation import Propagation
 from ..settings import (

@@ -14,7 +14,7 @@ from sparseopt.problems.base import Array
 
 from ...common.outcome import Outcome
 from ...common.program import Program
-from ..bounding.bounding import Box, ConicBounding, Relaxed
+from ..bounding.lower_bounds import Box, ConicBounding, Relaxed
 from ..settings import (
     INTEGRAL,
     LP_AGE,

@@ -14,7 +14,7 @@ from sparseopt.problems.base import Array
 from sparseopt.result import Limit
 
 from ...common.watch import watched
-from ..bounding.bounding import Box
+from ..bounding.lower_bounds import Box
 from ..settings import MASTER_ROUNDING, SCIP_SNAP
 from ..tree.search import MISDPSearch
 from .cuts import CutPool, NewCuts

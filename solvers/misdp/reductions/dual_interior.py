@@ -23,7 +23,7 @@ from sparseopt.problems.base import Array
 from sparseopt.problems.misdp.cones import triangle, unpack_symmetric
 from sparseopt.problems.misdp.problem import MISDP
 
-from ..bounding.bounding import Box, ConicBounding
+from ..bounding.lower_bounds import Box, ConicBounding
 from ..bounds import ConicMultipliers
 from ..relaxations.conic import relaxed
 from ..settings import ENDS_WIDER, INTERIOR_GAP, INTERIOR_LEAST

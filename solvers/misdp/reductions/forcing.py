@@ -25,7 +25,7 @@ from sparseopt.problems.base import Array
 from sparseopt.problems.misdp.cones import pack_symmetric, unpack_symmetric
 from sparseopt.problems.misdp.problem import MISDP
 
-from ..bounding.bounding import Box
+from ..bounding.lower_bounds import Box
 from ..settings import FORCED_ENTRIES, FORCED_MARGIN, FORCED_RANK
 
 

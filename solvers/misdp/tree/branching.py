@@ -6,7 +6,7 @@ import numpy as np
 
 from sparseopt.problems.base import Array
 
-from ..bounding.bounding import Box, Judge
+from ..bounding.lower_bounds import Box, Judge
 from ..settings import INTEGRAL, PSEUDO_PRIOR
 from .node import IntegerLeaf, IntegerLeaves, IntegerNode
 

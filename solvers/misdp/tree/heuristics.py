@@ -9,7 +9,7 @@ import numpy as np
 from sparseopt.backend import Control
 from sparseopt.problems.base import Array
 
-from ..bounding.bounding import Bounding, Box, Relaxed
+from ..bounding.lower_bounds import Bounding, Box, Relaxed
 from ..reductions.propagation import Propagation
 from ..settings import INTEGRAL, LOCAL_SEARCH, LOCAL_SEARCH_INTEGER, NODE_GAP, ROUNDED
 from .points import IncumbentFinder

@@ -10,7 +10,7 @@ from sparseopt.problems.base import Array
 from sparseopt.problems.misdp.cones import SecondOrderCone, unpack_symmetric
 from sparseopt.problems.misdp.problem import MISDP
 
-from ..bounding.bounding import Box, ConicBounding, Relaxed
+from ..bounding.lower_bounds import Box, ConicBounding, Relaxed
 from ..reductions.propagation import Propagation
 from ..settings import INTEGER_ROW, POINT_ALLOWED, POINT_GOOD, POINT_NEAR, RANK_ALLOWED
 from .rank_one import lower_rank

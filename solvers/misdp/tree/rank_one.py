@@ -21,7 +21,7 @@ from sparseopt.problems.misdp.problem import MISDP
 from ..settings import RANK_STARTS, RANK_STEPS, RANK_WEIGHTS, RANK_ZERO
 
 if TYPE_CHECKING:
-    from ..bounding.bounding import Box, ConicBounding
+    from ..bounding.lower_bounds import Box, ConicBounding
 
 __all__ = ["lower_rank", "ranked_blocks"]
 

@@ -11,11 +11,11 @@ from sparseopt.problems.base import Array
 from sparseopt.result import Certificate, Limit
 
 from ...common.best_first import BestFirst
-from ..bounding.bounding import Relaxed
+from ..bounding.lower_bounds import Relaxed
 from ..settings import RANK_BOX, RANK_INSIDE, RANK_MISSED, RANK_NARROW, RANK_NEARLY
+from .integer_tree import IntegerTree
 from .rank_boxes import RankOneBoxes
 from .search import MISDPSearch
-from .tree import IntegerTree
 
 
 @dataclass(eq=False)

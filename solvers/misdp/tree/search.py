@@ -8,13 +8,13 @@ from typing import Any
 from sparseopt.backend import Control
 from sparseopt.problems.misdp.problem import MISDP
 
-from ..bounding.bounding import Bounding, ConicBounding
+from ..bounding.lower_bounds import Bounding, ConicBounding
 from ..reductions.dual_interior import DualInterior
 from ..reductions.propagation import Propagation
 from ..relaxations.conic_solvers import conic_solver
+from .integer_tree import IntegerTree, TreeSettings
 from .orbits import OrbitalFixing
 from .points import IncumbentFinder
-from .tree import IntegerTree, TreeSettings
 
 
 class MISDPSearch:

@@ -12,10 +12,10 @@ from sparseopt.problems.misdp.problem import MISDP
 from sparseopt.result import Certificate, Result
 
 from ...common.misdp_standard_form import StandardForm
-from ..bounding.bounding import ConicBounding
+from ..bounding.lower_bounds import ConicBounding
 from ..reductions.propagation import Propagation
+from .integer_tree import IntegerTree
 from .points import IncumbentFinder
-from .tree import IntegerTree
 
 
 class SolutionPool(IncumbentFinder):

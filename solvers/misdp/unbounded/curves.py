@@ -27,7 +27,7 @@ from sparseopt.problems.misdp.cones import (
 from sparseopt.problems.misdp.problem import MISDP
 from sparseopt.result import Certificate, Result, Status
 
-from ..bounding.bounding import ConicBounding
+from ..bounding.lower_bounds import ConicBounding
 from ..relaxations.relaxation import ConicSolver
 from ..settings import CURVE_RANGE, CURVE_VARIABLES, RAY_DIGITS, RAY_EXACT, RAY_FALLS, RAY_NEARLY
 from .rays import integer_parts

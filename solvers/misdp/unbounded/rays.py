@@ -12,7 +12,7 @@ from sparseopt.problems.base import Array
 from sparseopt.problems.misdp.problem import MISDP
 from sparseopt.result import Certificate, Result, Status
 
-from ..bounding.bounding import ConicBounding
+from ..bounding.lower_bounds import ConicBounding
 from ..relaxations.relaxation import ConicSolver
 from ..settings import (
     RANK_ALLOWED,

@@ -123,7 +123,7 @@ def solve_exactly(
     warm : Multipliers, optional
         On all variables, those of the same data with fewer nonzeros.
     """
-    from ..tree.tree import SupportTree
+    from ..tree.support_tree import SupportTree
 
     scaled = Scaled.of(problem)
     gap = params.rel_gap if params.rel_gap > _DEFAULT_GAP else PROVEN_GAP

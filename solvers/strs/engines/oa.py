@@ -32,7 +32,7 @@ class SphereOuterApproximation(Backend):
     Cuts that are exact on a support say little of others. So after each master some nodes of the
     tree of `strs-bnb` are processed, too: the one that holds the support, then the best. The pairs
     that are found there, for a face of the 0-1 vectors, and the choices that they exclude, are
-    lifted to rows of the master (see :mod:`sparseopt.solvers.strs.outer.outer_approximation`).
+    lifted to rows of the master (see :mod:`sparseopt.solvers.strs.outer.master_search`).
 
     Incumbent and bound are valid at any interruption, and the tree's leaves prove them. The bound
     of a master is that of HiGHS or SCIP, which cannot be checked: once it meets the incumbent, the
@@ -67,8 +67,8 @@ class SphereOuterApproximation(Backend):
         assert isinstance(problem, STRS)
         with control.uncounted():
             from ..bound.descent import warm_up
-            from ..outer.outer_approximation import MasterSearch
-            from ..tree.tree import SupportTree
+            from ..outer.master_search import MasterSearch
+            from ..tree.support_tree import SupportTree
 
             _find(options["master"])
             prepare(warm_up)

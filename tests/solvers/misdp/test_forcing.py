@@ -10,10 +10,10 @@ from sparseopt import Status, Verdict
 from sparseopt.generators.misdp import k_partitioning, network_design, truss_topology
 from sparseopt.generators.misdp_graphs import line_switching
 from sparseopt.problems import MISDPBuilder
-from sparseopt.solvers.misdp.bounding.bounding import Judge
+from sparseopt.solvers.misdp.bounding.lower_bounds import Judge
 from sparseopt.solvers.misdp.bounds import ConicMultipliers
 from sparseopt.solvers.misdp.reductions.forcing import Forcing
-from sparseopt.solvers.misdp.tree.tree import IntegerTree
+from sparseopt.solvers.misdp.tree.integer_tree import IntegerTree
 
 pytest.importorskip("clarabel", reason="Clarabel is not installed: sparseopt[misdp]")
 

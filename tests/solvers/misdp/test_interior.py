@@ -19,7 +19,7 @@ from sparseopt.problems.misdp.cones import (
     triangle_weights,
     unpack_symmetric,
 )
-from sparseopt.solvers.misdp.bounding.bounding import Judge
+from sparseopt.solvers.misdp.bounding.lower_bounds import Judge
 from sparseopt.solvers.misdp.bounds import ConicMultipliers
 from sparseopt.solvers.misdp.reductions.propagation import Propagation
 from sparseopt.solvers.misdp.relaxations.barrier import Barrier, ScaledCone, cone_room

@@ -11,7 +11,7 @@ import sparseopt
 from sparseopt import Cancel, Limit, Status, Verdict
 from sparseopt.generators.misdp import clustering, k_partitioning
 from sparseopt.solvers.misdp.engines import race
-from sparseopt.solvers.misdp.tree.tree import IntegerTree
+from sparseopt.solvers.misdp.tree.integer_tree import IntegerTree
 
 pytest.importorskip("clarabel", reason="Clarabel is not installed: sparseopt[misdp]")
 

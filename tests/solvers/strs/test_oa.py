@@ -11,7 +11,7 @@ from sparseopt import Limit, Status, Verdict, generators
 from sparseopt.problems import STRS
 from sparseopt.solvers.common.spheres import refit
 from sparseopt.solvers.strs.bound.multipliers import Multipliers, ProvenBound
-from sparseopt.solvers.strs.outer.outer_approximation import Cuts
+from sparseopt.solvers.strs.outer.master_search import Cuts
 from sparseopt.solvers.strs.outer.support_cuts import exact_pairs
 from sparseopt.solvers.strs.tree.frontier import Node
 

@@ -9,7 +9,7 @@ import numpy as np
 from sparseopt.problems.base import Array
 from sparseopt.result import Limit
 
-from ..bounding.bounding import Box
+from ..bounding.lower_bounds import Box
 from ..settings import (
     MASTER_BOX,
     MASTER_GAP,

@@ -11,7 +11,7 @@ from sparseopt.problems.base import Array
 from sparseopt.problems.misdp.problem import MISDP
 from sparseopt.result import Limit
 
-from ..bounding.bounding import Bounding, Box, Judge, Relaxed
+from ..bounding.lower_bounds import Bounding, Box, Judge, Relaxed
 from ..bounds import ConicMultipliers
 from ..reductions.dual_interior import DualInterior
 from ..reductions.forcing import Forcing

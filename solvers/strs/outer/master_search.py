@@ -15,7 +15,7 @@ from sparseopt.result import Limit
 from ..bound.multipliers import Multipliers, ProvenBound
 from ..settings import SMALLEST_UNIT
 from ..tree.frontier import Node
-from ..tree.tree import SupportTree
+from ..tree.support_tree import SupportTree
 from .master import HighsMaster, ScipMaster, STRSMaster
 from .support_cuts import exact_pairs
 
