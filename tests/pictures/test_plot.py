@@ -302,10 +302,7 @@ def test_path_plot_makes_axes_of_its_own_and_shows_nothing(monkeypatch):
 
     monkeypatch.setattr(plt, "show", lambda *_, **__: pytest.fail("the picture was shown"))
     ax = random_path(4).plot(x="l1norm")
-    try:
-        assert ax.get_xlabel() == "l1 norm of the coefficients"
-    finally:
-        plt.close("all")
+    assert ax.get_xlabel() == "l1 norm of the coefficients"
 
 
 @pytest.mark.parametrize(

@@ -118,7 +118,6 @@ def test_its_paths_are_solved_saved_checked_and_drawn(toy, tmp_path):
     np.testing.assert_array_equal(again.path.at(6.0), result.path.at(6.0))
     assert sparseopt.check(problem, again).verdict is Verdict.VERIFIED
     assert sparseopt.plot(result, plt.subplots()[1]).get_xlabel() == "budget"
-    plt.close("all")
 
 
 def test_its_files_follow_the_schema_of_results(toy, tmp_path):
