@@ -139,6 +139,7 @@ class ImpliedBounds:
         upper: Array | None = None,
         cutoff: float | None = None,
         rounds: int = 12,
+        rows: tuple[Array, Array] | None = None,
     ) -> tuple[Array, Array] | None:
         """Return bounds that hold for every feasible point within the bounds given.
 
@@ -150,6 +151,8 @@ class ImpliedBounds:
             Only points whose objective is at least as good matter.
         rounds : int, default 12
             How often the rules are applied at most.
+        rows : tuple of two arrays of shape (m,), optional
+            Bounds of A x. Default: those of the problem.
 
         Returns
         -------
@@ -162,6 +165,8 @@ class ImpliedBounds:
             np.array(problem.upper if upper is None else upper, dtype=float),
         )
         h = self._low.copy(), self._high.copy()
+        if rows is not None:
+            h[0][: self._objective], h[1][: self._objective] = rows
         if cutoff is not None:
             h[1][self._objective] = self._sign * (cutoff - problem.offset)
         if not self._round_integers(*x):

@@ -31,11 +31,11 @@ from sparseopt.checking.parametric.multipliers.nearby import (
     rates_nearby,
 )
 from sparseopt.checking.parametric.multipliers.reach import (
+    Charging,
     Lams,
     Span,
     Values,
     bounds_of_variables,
-    charge_of,
     common_bounds,
     exact_margins,
     interior_bounds,
@@ -418,14 +418,14 @@ class PathMultipliers:
             if near is None and not endless:
                 near = self._mixtures.bounds(tuple(lam for lam, _ in points), values)
             bounds = None if endless and k == 1 else within, None if endless else known
-            asked = self._program, self._pieces, span, lam
-            if near is not None and (
-                charge_of(*asked, excess[k], *bounds, near).sum() <= span.least
-                or charge_of(*asked, self._exactly(lam, nu, excess[k]), *bounds, near).sum()
-                <= span.least
-            ):
-                continue
-            charges = charge_of(*asked, excess[k], *bounds)
+            asked = self._program, self._pieces, span, lam, *bounds
+            if near is not None:
+                charging = Charging(*asked, near)
+                if charging.of(excess[k]).sum() <= span.least:
+                    continue
+                if charging.of(self._exactly(lam, nu, excess[k])).sum() <= span.least:
+                    continue
+            charges = Charging(*asked).of(excess[k])
             if charges.sum() > span.least:
                 needed = charges[: self._program.A.shape[1]] > span.least / len(charges)
                 self._open.append(_Open(segment, lam, nu, needed, span))

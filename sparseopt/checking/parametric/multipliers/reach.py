@@ -146,39 +146,59 @@ def charge_of(
     array of shape (p + m,)
         One charge for each coordinate; infinite where nothing bounds it.
     """
-    charged = ~(excess <= 0.0)
-    lams, enough = span.lams, span.least
-    low, high = _domain(pieces, lams)
-    own_low, own_high, slope, room = _no_worse(pieces, lams, span.most)
-    low, high = np.maximum(low, own_low), np.minimum(high, own_high)
-    largest = np.maximum(np.abs(low), np.abs(high)) * _AWAY
-    if known is not None:
-        largest = np.minimum(largest, known)
+    return Charging(program, pieces, span, lam, interior, known, near).of(excess)
 
-    def charges() -> Array:
-        return np.where(charged, excess * np.where(charged, largest, 0.0), 0.0)
 
-    found = charges()
-    if found.sum() <= enough:
-        return found
-    if room is not None and room <= enough:
-        # as of a fit without an error: no point is better than the least costs there are
-        return np.where(charged, room / np.count_nonzero(charged), 0.0)
-    if room is not None:
-        own, together = _charged_together(pieces, span, lam, excess)
-        if together < found[own].sum():
-            found[own] = together / max(int(own.sum()), 1)
+class Charging:
+    """Charges of multipliers at one end of a span, with bounds that are found when needed, once.
+
+    See :func:`charge_of`.
+    """
+
+    def __init__(
+        self,
+        program: PiecewiseLinearProgram,
+        pieces: Pieces,
+        span: Span,
+        lam: float,
+        interior: Bounds | None = None,
+        known: Array | None = None,
+        near: Bounds | None = None,
+    ) -> None:
+        self._program, self._pieces, self._span, self._lam = program, pieces, span, lam
+        low, high = _domain(pieces, span.lams)
+        own_low, own_high, slope, self._room = _no_worse(pieces, span.lams, span.most)
+        self._low, self._high = np.maximum(low, own_low), np.minimum(high, own_high)
+        self._largest = np.maximum(np.abs(self._low), np.abs(self._high)) * _AWAY
+        if known is not None:
+            self._largest = np.minimum(self._largest, known)
+        rows = partial(_bound_by_rows, slope, _together(pieces, span.lams, slope, self._room))
+        every = (near, rows, _bounds_by_left_inverse, interior, _implied_bounds)
+        self._left = [bounds for bounds in every if bounds is not None]
+
+    def of(self, excess: Array) -> Array:
+        """Return the charges of an excess, shape (p + m,)."""
+        enough, room = self._span.least, self._room
+        charged = ~(excess <= 0.0)
+        found = self._charges(excess, charged)
         if found.sum() <= enough:
             return found
-    rows = partial(_bound_by_rows, slope, _together(pieces, lams, slope, room))
-    for bounds in (near, rows, _bounds_by_left_inverse, interior, _implied_bounds):
-        if bounds is None:
-            continue
-        largest = np.minimum(largest, bounds(program, low, high, largest))
-        found = np.minimum(found, charges())
-        if found.sum() <= enough:
-            break
-    return found
+        if room is not None and room <= enough:
+            # as of a fit without an error: no point is better than the least costs there are
+            return np.where(charged, room / np.count_nonzero(charged), 0.0)
+        if room is not None:
+            own, together = _charged_together(self._pieces, self._span, self._lam, excess)
+            if together < found[own].sum():
+                found[own] = together / max(int(own.sum()), 1)
+        while self._left and not found.sum() <= enough:
+            bounds = self._left.pop(0)
+            other = bounds(self._program, self._low, self._high, self._largest)
+            self._largest = np.minimum(self._largest, other)
+            found = np.minimum(found, self._charges(excess, charged))
+        return found
+
+    def _charges(self, excess: Array, charged: Array) -> Array:
+        return np.where(charged, excess * np.where(charged, self._largest, 0.0), 0.0)
 
 
 def _charged_together(pieces: Pieces, span: Span, lam: float, excess: Array) -> tuple[Array, float]:
@@ -593,19 +613,25 @@ def _tightened(program: PiecewiseLinearProgram, of_low: bytes, of_high: bytes) -
     """Return what intervals of all z, and the rows, leave the variables' absolute values."""
     low, high = (np.frombuffer(ends) for ends in (of_low, of_high))
     p = program.A.shape[1]
+    entries, implied = _implied_by_rows(program)
+    spend(_IMPLIED * entries)
+    found = implied.tighten(low[:p], high[:p], rows=(low[p:], high[p:]))
+    return None if found is None else np.maximum(np.abs(found[0]), np.abs(found[1])) * _AWAY
+
+
+@lru_cache(maxsize=2)
+def _implied_by_rows(program: PiecewiseLinearProgram) -> tuple[int, ImpliedBounds]:
+    """Return the nonzero entries of A, and what bounds of variables and rows imply."""
+    m, p = program.A.shape
     linear = MISDP(
         c=np.zeros(p),
         A=program.A.as_array(),
-        row_lower=low[p:],
-        row_upper=high[p:],
-        lower=low[:p],
-        upper=high[:p],
+        row_lower=np.full(m, -np.inf),
+        row_upper=np.full(m, np.inf),
+        lower=np.full(p, -np.inf),
+        upper=np.full(p, np.inf),
     )
-    spend(_IMPLIED * linear.A.nnz)
-    implied = ImpliedBounds(linear).tighten()
-    if implied is None:
-        return None
-    return np.maximum(np.abs(implied[0]), np.abs(implied[1])) * _AWAY
+    return linear.A.nnz, ImpliedBounds(linear)
 
 
 def common_bounds(program: PiecewiseLinearProgram, pieces: Pieces, spans: list[Span]) -> Array:
