@@ -237,3 +237,6 @@ WILD = 1e20
 
 SAME_END = 1e-6
 """Difference in lam, relative, of ends that are taken for the same."""
+
+SAME_END_FOR_CERTAIN = 1e-9
+"""The same where the proof for one of them has lost digits: what the checker allows an end."""

@@ -29,6 +29,7 @@ from ..settings import (
     PRECISE_SECONDS_IN_DOUBT,
     PRECISE_TIE,
     SAME_END,
+    SAME_END_FOR_CERTAIN,
     SMALLEST_SHARE,
     SNAP,
     STALL,
@@ -125,15 +126,16 @@ class Walked:
         """Return whether it is better than a walk in double precision that ended so at `lam`.
 
         Where it ends because only the rounding of the data allows to go on, the other's proof that
-        there is no optimum below is better, if it is for the same lam. So is one that came further
-        down, unless it has `lost` digits.
+        there is no optimum below is better, if it is for the same lam, to more digits where the
+        other has `lost` some. So is one that came further down, unless it has lost digits.
         """
         if self.reason != "slow_progress":
             return True
         if len(self.segments) == 0:
             return False
         if reason in ("infeasible_below", "unbounded_below"):
-            return abs(float(self.segments.low[-1]) - lam) > SAME_END * abs(lam)
+            same = SAME_END_FOR_CERTAIN if lost else SAME_END
+            return abs(float(self.segments.low[-1]) - lam) > same * abs(lam)
         return lost or reason != "slow_progress" or float(self.segments.low[-1]) < lam
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -17,7 +17,7 @@ from ...common.segments import path_from_codes
 from ..candidates.program import CandidateProgram
 from ..pivots.state import Entries, SegmentRecords
 from ..program import ScaledProgram
-from ..settings import NO_RULE, TINY
+from ..settings import MISMATCH, NO_RULE, TINY
 
 _ENTRIES = 1 << 16
 """Coordinates of segments that are compared with their limits at once."""
@@ -213,7 +213,7 @@ def strays(program: ScaledProgram, recorder: Recorder) -> float:
     much larger than it is, all of its digits may be lost, while costs and objectives agree. So may
     those of the objective, as both come from one inverse: rows that miss their kinks by r, and
     variables' multipliers that miss their slopes by q, put it off by :math:`\nu'r` and
-    :math:`\theta'q`, to first order.
+    :math:`\theta'q`, to first order; r and q are to be rounding errors of their own terms, too.
 
     Parameters
     ----------
@@ -267,11 +267,38 @@ def _strays(program: ScaledProgram, part: SegmentRecords, codes: Array) -> float
     off = np.maximum(of_rows[0], of_variables[0])[terms > 0.0]
     return max(
         float((off / terms[terms > 0.0]).max(initial=0.0)),
+        _missed(
+            program.kinks,
+            here,
+            z[0],
+            lam,
+            lambda: A.abs_matvec(np.abs(column * theta[0]).T).T * row,
+        ),
+        _missed(
+            program.slopes,
+            on_piece,
+            v[0],
+            lam,
+            lambda: A.abs_rmatvec(np.abs(row * nu[0]).T).T * column,
+        ),
         _beyond(program.slopes, slope, v, lam, 1.0),
         _beyond(program.slopes, above, v, lam, -1.0),
         _beyond(program.kinks, under, z, lam, 1.0),
         _beyond(program.kinks, over, z, lam, -1.0),
     )
+
+
+def _missed(lines: Array, at: Array, x: Array, lam: Array, terms: Callable[[], Array]) -> float:
+    """Return by how much x is off the lines `at`, relative to the terms that it was added up from.
+
+    These are computed only where it is off by more than rounding of x itself.
+    """
+    target = lines[0][at] + lam * lines[1][at]
+    off = np.where(at >= 0, np.abs(x - target), 0.0)
+    size = np.abs(x) + np.abs(target)
+    if not (off > MISMATCH * size).any():
+        return 0.0
+    return float((off / np.maximum(size + terms(), TINY)).max())
 
 
 def _in_objective(
