@@ -91,7 +91,7 @@ def breaches(
         slice(p),
         rows_size,
         units.factor[:p],
-        units.kinks,
+        lambda: units.kinks,
         lams,
         partial(_conditioned, bases),
     )
@@ -103,7 +103,7 @@ def breaches(
         slice(p, None),
         columns_size,
         1.0 / units.factor[p:],
-        units.slopes,
+        lambda: units.slopes,
         lams,
         partial(_conditioned_multiplier, bases, p),
     )
@@ -159,7 +159,7 @@ class _SideConditions:
     own: slice
     product_size: Callable[[Array], Array]
     weight: Array
-    unit: Array
+    unit: Callable[[], Array]
     lams: Array
     conditioned: Callable[[int, int, Array], float]
 
@@ -241,7 +241,7 @@ class _SideConditions:
         own = np.zeros(self.x[0].shape[1], dtype=bool)
         own[self.own] = True
         is_own = own[found.coordinate]
-        scale = found.size + self._noise(found)
+        scale = found.size + (noise := self._noise(found))
         strict, alone = scale.copy(), scale.copy()
         for s in np.unique(found.segment[is_own]):
             here = np.flatnonzero(is_own & (found.segment == s))
@@ -258,14 +258,19 @@ class _SideConditions:
         for s in np.unique(found.segment[doubtful]):
             here = doubtful & (found.segment == s)
             terms = self.product_size(self._terms(s, found))
-            size = (found.size + self._noise(found))[here] + terms[found.coordinate[here] - first]
+            size = (found.size + noise)[here] + terms[found.coordinate[here] - first]
             ratio[here] = ratio_of(found.amount[here], size)
         judged = np.where(is_own, ratio_of(found.amount, strict), ratio)
         return ratio, np.where(exact[found.segment], ratio_of(found.amount, alone), judged)
 
     def _noise(self, found: _Violations) -> Array:
-        """Return the rounding errors that the coordinates' units have, whatever the terms."""
-        constant, rate = self.unit[:, found.coordinate]
+        """Return the rounding errors that the coordinates' units have, whatever the terms.
+
+        None where all is small anyway: the units of all coordinates take memory.
+        """
+        if not (found.amount > SEGMENT * found.size).any():
+            return np.zeros(len(found.amount))
+        constant, rate = self.unit()[:, found.coordinate]
         if found.place != 2:
             rate = constant + self.lams[found.place, found.segment] * rate
         return np.asarray(NOISE / SEGMENT * rate)
