@@ -8,6 +8,7 @@ from sklearn.datasets import load_breast_cancer
 
 import sparseopt
 from sparseopt import Certificate, Limit, Status, Verdict
+from sparseopt.checking.parametric import verifier
 from sparseopt.io.results import load_result
 from sparseopt.paths.columns import ColumnwisePath
 from sparseopt.problems import CLIME
@@ -172,3 +173,22 @@ def test_columns_of_a_singular_covariance_end_where_they_become_infeasible():
     assert {path.stopped_by for path in result.path.columns} == {"infeasible_below"}
     column = result.path.columns[11]
     assert abs(column.low[-1] * column.objective[-1, 1]) > 1e4 * column.objective[-1, 0]
+
+
+def test_columns_are_evaluated_a_few_at_a_time(monkeypatch):
+    problem = CLIME(covariance())
+    result = solve(problem, lam_min=0.2)
+    wrong = result.x.copy()
+    wrong[5 * 12 + 3] += 0.1
+    seen = []
+    for coordinates in (10**6, 50):
+        monkeypatch.setattr(verifier, "_COORDINATES", coordinates)
+        seen.append(verifier.verify.evaluate(problem, result.x, 0.2))
+        assert sparseopt.check(problem, result).verdict is Verdict.VERIFIED
+        found = verifier.verify.evaluate(problem, wrong, 0.2)
+        assert found.violation > 1.0
+        assert sparseopt.check(problem, result.with_changes(x=wrong)).verdict is Verdict.REFUTED
+    assert "columns 4 to 5" in found.where
+    assert seen[0].value == seen[1].value
+    assert seen[0].size == pytest.approx(seen[1].size, rel=1e-4)  # each part has its own noise
+    assert max(each.violation for each in seen) < 1.0
