@@ -29,7 +29,7 @@ from sparseopt.checking.parametric.evaluation.point import (
 from sparseopt.checking.parametric.evaluation.rational import Budget
 from sparseopt.checking.parametric.evaluation.singles import inside_rows
 from sparseopt.checking.parametric.multipliers.nearby import charge_nearby
-from sparseopt.checking.parametric.multipliers.reach import Span, Values, charge_of, interior_bounds
+from sparseopt.checking.parametric.multipliers.reach import Charging, Span, Values, interior_bounds
 from sparseopt.checking.report import Findings
 from sparseopt.checking.tolerances import COPY, FEASIBILITY, OBJECTIVE, SUM
 from sparseopt.paths.parametric import GridPath
@@ -337,7 +337,7 @@ def _charge(
     nu = dual.v[p:]
     span = Span.one(lam, value, enough)
     interior = interior_bounds(pieces, [(lam, nu)], Values((value,)), excess > 0.0)
-    charges = charge_of(program, pieces, span, lam, excess, interior)
+    charges = Charging(program, pieces, span, lam, interior).of(excess)
     if charges.sum() <= enough:
         return float(charges.sum()), None
     for needed in (charges[:p] > enough / len(charges), ~np.isfinite(charges[:p])):

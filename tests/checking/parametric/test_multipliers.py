@@ -19,7 +19,7 @@ from sparseopt import generators, solve
 from sparseopt.checking import check
 from sparseopt.checking.parametric.evaluation.rational import Budget, solve_near
 from sparseopt.checking.parametric.multipliers.nearby import pushed_inside
-from sparseopt.checking.parametric.multipliers.reach import Span, charge_of
+from sparseopt.checking.parametric.multipliers.reach import Charging, Span
 from sparseopt.problems import ParametricLP, QuantileLasso
 from sparseopt.problems.parametric.pieces import Pieces
 from sparseopt.result import Verdict
@@ -135,7 +135,7 @@ def test_a_fit_without_an_error_needs_no_multipliers():
     excess = np.append(np.zeros(18), np.append(1e-12, np.zeros(32)))
     for value, cheap in ((1e-16, True), (1.0, False)):
         span = Span.one(0.5, value, 5e-15)
-        charges = charge_of(program, program.functions, span, 0.5, excess)
+        charges = Charging(program, program.functions, span, 0.5).of(excess)
         assert (charges.sum() <= 5e-15) == cheap
 
 

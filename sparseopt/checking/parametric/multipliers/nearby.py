@@ -26,10 +26,10 @@ from sparseopt.checking.parametric.multipliers.reach import (
     LINES,
     NEAR,
     STEP,
+    Charging,
     Lams,
     Span,
     Values,
-    charge_of,
     farthest,
     interior_bounds,
     inward,
@@ -106,7 +106,7 @@ def charge_nearby(
         interior = None
         if len(span.lams) == 1:
             interior = interior_bounds(pieces, [(lam, exact)], Values((span.most,)), excess > 0.0)
-        charges = charge_of(program, pieces, span, lam, excess, interior)
+        charges = Charging(program, pieces, span, lam, interior).of(excess)
         if charges.sum() <= span.least:
             return float(charges.sum()) + _lost(pieces, span, lam, given, dual)
         if not (charges[:p] > 0.0).any():

@@ -109,17 +109,8 @@ Bounds = Callable[[PiecewiseLinearProgram, Array, Array, Array], Array]
 """Called with a program and with intervals and bounds of all z; returns bounds, shape (p + m,)."""
 
 
-def charge_of(
-    program: PiecewiseLinearProgram,
-    pieces: Pieces,
-    span: Span,
-    lam: float,
-    excess: Array,
-    interior: Bounds | None = None,
-    known: Array | None = None,
-    near: Bounds | None = None,
-) -> Array:
-    """Return what multipliers that are outside their slopes by `excess` may cost.
+class Charging:
+    """What multipliers outside their slopes may cost, with bounds that are found when needed, once.
 
     Bounds need not be tighter than what makes less than ``span.least`` of all charges together.
 
@@ -131,28 +122,12 @@ def charge_of(
     span : Span
     lam : float
         An end of the span.
-    excess : array of shape (p + m,)
-        Of multipliers at lam, not negative; anywhere in the span it is in proportion to how near
-        lam is.
     interior : callable, optional
         Bounds that hold in the span, see :func:`interior_bounds`.
     known : array of shape (p + m,), optional
         Bounds of the absolute values that hold for these points, from :func:`common_bounds`.
     near : callable, optional
         Other bounds that hold in the span, and take little: they are tried first.
-
-    Returns
-    -------
-    array of shape (p + m,)
-        One charge for each coordinate; infinite where nothing bounds it.
-    """
-    return Charging(program, pieces, span, lam, interior, known, near).of(excess)
-
-
-class Charging:
-    """Charges of multipliers at one end of a span, with bounds that are found when needed, once.
-
-    See :func:`charge_of`.
     """
 
     def __init__(
@@ -177,7 +152,19 @@ class Charging:
         self._left = [bounds for bounds in every if bounds is not None]
 
     def of(self, excess: Array) -> Array:
-        """Return the charges of an excess, shape (p + m,)."""
+        """Return the charges of multipliers that are outside their slopes by `excess`.
+
+        Parameters
+        ----------
+        excess : array of shape (p + m,)
+            Of multipliers at lam, not negative; anywhere in the span it is in proportion to how
+            near lam is.
+
+        Returns
+        -------
+        array of shape (p + m,)
+            One charge for each coordinate; infinite where nothing bounds it.
+        """
         enough, room = self._span.least, self._room
         charged = ~(excess <= 0.0)
         found = self._charges(excess, charged)
