@@ -43,11 +43,15 @@ def regression_remarks(
     names : sequence of d str, optional
     """
     found: tuple[str, ...] = ()
+    if X.shape[0] < _FEWEST or (intercept and weighted):
+        return found
+    moments = _moments(X)
     if not intercept:
-        found = centring_remarks(X, y, names, "Give fit_intercept=True")
+        found = _centring_remarks(moments, y, names, "Give fit_intercept=True")
     if weighted:
         return found
-    return found + _scaling_remarks(X, intercept, names, "Scale the columns, or give weights")
+    cure = "Scale the columns, or give weights"
+    return found + _scaling_remarks(moments, intercept, names, cure)
 
 
 def centring_remarks(X: Any, y: Array, names: Sequence[str] | None, cure: str) -> tuple[str, ...]:
@@ -61,9 +65,13 @@ def centring_remarks(X: Any, y: Array, names: Sequence[str] | None, cure: str) -
     cure : str
         What to do.
     """
-    if X.shape[0] < _FEWEST:
-        return ()
-    columns, means, spreads = _moments(X)
+    return () if X.shape[0] < _FEWEST else _centring_remarks(_moments(X), y, names, cure)
+
+
+def _centring_remarks(
+    moments: tuple[Array, Array, Array], y: Array, names: Sequence[str] | None, cure: str
+) -> tuple[str, ...]:
+    columns, means, spreads = moments
     if (np.abs(means) > 1e6 * spreads).any():
         return ()
     found = []
@@ -83,22 +91,13 @@ def centring_remarks(X: Any, y: Array, names: Sequence[str] | None, cure: str) -
 
 
 def _scaling_remarks(
-    X: Any, intercept: bool, names: Sequence[str] | None, cure: str
+    moments: tuple[Array, Array, Array], intercept: bool, names: Sequence[str] | None, cure: str
 ) -> tuple[str, ...]:
     """Return what is to be said where the lengths of columns differ by a factor above 100.
 
-    Parameters
-    ----------
-    X : array or csr_array of shape (n, d)
-    intercept : bool
-        Whether lengths are those of centred columns.
-    names : sequence of d str, optional
-    cure : str
-        What to do.
+    With an intercept these are the lengths of centred columns.
     """
-    if X.shape[0] < _FEWEST:
-        return ()
-    columns, means, spreads = _moments(X)
+    columns, means, spreads = moments
     lengths = spreads if intercept else np.hypot(means, spreads)
     return _differ("the lengths of columns", columns, lengths, names, cure)
 
@@ -198,9 +197,15 @@ def _moments(X: Any) -> tuple[Array, Array, Array]:
     # a few columns at a time: nothing of the size of the data is formed
     blocks = [part[:, at : at + _AT_ONCE] for at in range(0, len(columns), _AT_ONCE)]
     with np.errstate(over="ignore", invalid="ignore"):
-        means = np.concatenate([block.mean(axis=0) for block in blocks])
-        spreads = np.concatenate([block.std(axis=0) for block in blocks])
+        parts = [_mean_and_spread(block) for block in blocks]
+    means, spreads = (np.concatenate(each) for each in zip(*parts, strict=True))
     return columns, means, np.where(np.isfinite(spreads), spreads, np.inf)
+
+
+def _mean_and_spread(block: Array) -> tuple[Array, Array]:
+    mean = block.mean(axis=0)
+    off = block - mean
+    return mean, np.sqrt(np.einsum("ij,ij->j", off, off) / len(block))
 
 
 def _name(names: Sequence[str] | None, column: int) -> str:

@@ -374,22 +374,67 @@ class Points:
         interval = np.searchsorted(references, np.arange(count), side="right") - 1
         interval = np.minimum(interval, len(references) - 2)
         a, b = references[interval], references[interval + 1]
-        start, lam = self.vectors[:, a], self.lam[a]
-        step, fall = self.vectors[:, b] - start, self.lam[b] - lam
-        move, way = self.vectors - start, self.lam - lam
-        if self.by_lam:
-            length, part = fall, way
-        else:
-            length = np.einsum("re,re->e", step, step)
-            part = np.einsum("re,re->e", step, move)
-        at = np.clip(part / np.where(length == 0.0, 1.0, length), 0.0, 1.0)
-        off = move - at * step
-        distance = np.sqrt(np.einsum("re,re->e", off, off))
+        fall, way = self.lam[b] - self.lam[a], self.lam - self.lam[a]
+        at = np.clip(way / np.where(fall == 0.0, 1.0, fall), 0.0, 1.0)
+        distance = _distances(self.vectors, a, b, at, not self.by_lam)
         parts = references[:-1]
         return (
             np.maximum.reduceat(distance, parts),
             np.maximum.reduceat(np.abs(way - at * fall), parts),
         )
+
+
+@compiled
+def _distances(vectors: Array, a: Array, b: Array, at: Array, nearest: bool) -> Array:
+    """Return how far points are from those on lines between others.
+
+    Parameters
+    ----------
+    vectors : array of shape (r, E)
+    a, b : int arrays of shape (E,)
+        For each point those at the ends of its line.
+    at : array of shape (E,)
+        What part of the line there is to the point that it is compared with.
+    nearest : bool
+        Whether that is the nearest one: it is written to `at`.
+
+    Returns
+    -------
+    array of shape (E,)
+    """
+    size, count = vectors.shape
+    distance, length = np.zeros(count), np.zeros(count)
+    if nearest:
+        at[:] = 0.0
+        for r in range(size):
+            for e in range(count):
+                start = vectors[r, a[e]]
+                step = vectors[r, b[e]] - start
+                length[e] += step * step
+                at[e] += step * (vectors[r, e] - start)
+        for e in range(count):
+            part = at[e] / length[e] if length[e] != 0.0 else 0.0
+            at[e] = min(max(part, 0.0), 1.0)
+    for r in range(size):
+        for e in range(count):
+            start = vectors[r, a[e]]
+            off = vectors[r, e] - start - at[e] * (vectors[r, b[e]] - start)
+            distance[e] += off * off
+    for e in range(count):
+        distance[e] = np.sqrt(distance[e])
+    return distance
+
+
+@_distances.in_numpy
+def _(vectors: Array, a: Array, b: Array, at: Array, nearest: bool) -> Array:
+    start = vectors[:, a]
+    step, move = vectors[:, b] - start, vectors - start
+    if nearest:
+        length = np.einsum("re,re->e", step, step)
+        part = np.einsum("re,re->e", step, move)
+        at[:] = np.clip(part / np.where(length == 0.0, 1.0, length), 0.0, 1.0)
+    off = move - at * step
+    return np.asarray(np.sqrt(np.einsum("re,re->e", off, off)))
 
 
 class Screening:
