@@ -50,6 +50,7 @@ def test_a_page_without_records_stays_as_it_is(tmp_path: Path) -> None:
         write_page(page, ["smokey"], run=False)
 
 
+@pytest.mark.thorough
 def test_the_tables_of_pages_are_those_of_the_kept_records() -> None:
     for package in ("pandas", "jinja2", "matplotlib"):
         pytest.importorskip(package)

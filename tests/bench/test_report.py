@@ -108,6 +108,7 @@ def test_the_report_says_what_the_records_say(report: tuple[Path, list[str]]) ->
     assert theirs == "| Theirs (paper) | 1.25 (0.5) ¹ |  |  | 99 ¹ |"
 
 
+@pytest.mark.thorough
 def test_the_page_needs_nothing_else_and_escapes_what_it_shows(
     report: tuple[Path, list[str]],
 ) -> None:

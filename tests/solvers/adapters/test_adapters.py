@@ -98,6 +98,7 @@ def conic(seed: int, integers: bool, sense: str = "min") -> MISDP:
     return model.build()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("integers", [False, True], ids=["continuous", "integers"])
 @pytest.mark.parametrize("sense", first(1, ["min", "max"]))
 def test_second_order_cones_against_all_integers_and_cvxpy(solver, integers, sense):
@@ -204,7 +205,7 @@ def test_too_large_for_the_licence_says_so(name):
 # ---- limits
 
 
-@pytest.mark.thorough(after=1)
+@pytest.mark.thorough
 def test_ctrl_c_keeps_incumbent_and_bound(solver):
     """With a real signal, and nothing on standard output."""
     code = f"""

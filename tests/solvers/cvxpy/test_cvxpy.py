@@ -30,6 +30,7 @@ PROBLEMS = {
 }
 
 
+@pytest.mark.thorough(after=3)
 @pytest.mark.parametrize("solver", solvers())
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_all_solvers_find_our_optimum_and_it_is_proven(name, solver):
