@@ -7,10 +7,15 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import lru_cache
+from importlib.machinery import EXTENSION_SUFFIXES
+from types import ModuleType
 from typing import Any
 
 _LARGE = 4_000_000
 """Entries of a matrix, 2,000 x 2,000, from which on several threads gain more than they cost."""
+
+_COMPILED = tuple(EXTENSION_SUFFIXES)
+"""How the names of compiled modules end."""
 
 _lock = threading.Lock()
 _held: list[int] = []
@@ -58,7 +63,7 @@ def blas_threads(count: int | None) -> Iterator[None]:
         return
     with _lock:
         _held.append(count)
-        limiter = _blas(len(sys.modules)).limit(limits=min(_held))
+        limiter = _blas(_extensions(len(sys.modules))).limit(limits=min(_held))
         _original.append(limiter)
     try:
         yield
@@ -66,7 +71,7 @@ def blas_threads(count: int | None) -> Iterator[None]:
         with _lock:
             _held.remove(count)
             if _held:
-                _blas(len(sys.modules)).limit(limits=min(_held))
+                _blas(_extensions(len(sys.modules))).limit(limits=min(_held))
             else:
                 for limiter in reversed(_original):
                     limiter.restore_original_limits()
@@ -74,8 +79,15 @@ def blas_threads(count: int | None) -> Iterator[None]:
 
 
 @lru_cache(maxsize=1)
-def _blas(loaded: int) -> Any:
-    """Return the controller of all BLAS libraries; they are looked for anew after an import."""
+def _extensions(loaded: int) -> int:
+    """Return how many of the loaded modules are compiled ones, which may bring a BLAS library."""
+    modules = [module for module in list(sys.modules.values()) if type(module) is ModuleType]
+    return sum(str(vars(module).get("__file__")).endswith(_COMPILED) for module in modules)
+
+
+@lru_cache(maxsize=1)
+def _blas(extensions: int) -> Any:
+    """Return the controller of all BLAS libraries; they are looked for anew with others there."""
     import threadpoolctl
 
     return threadpoolctl.ThreadpoolController()

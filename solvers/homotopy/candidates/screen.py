@@ -343,7 +343,7 @@ class Points:
             new = new[1:]
         high = low[:, new] if ends.same else product.right(ends.names, ends.high[:, new])
         order = np.argsort(np.concatenate([2 * np.arange(count) + 1, 2 * new]))
-        self.vectors = np.hstack([low, high])[:, order]
+        self.vectors = np.hstack([low, high]).take(order, axis=1)
         self.lam = np.concatenate([segments.low, segments.high[new]])[order]
         self.by_lam = True
 
@@ -376,7 +376,7 @@ class Points:
         a, b = references[interval], references[interval + 1]
         fall, way = self.lam[b] - self.lam[a], self.lam - self.lam[a]
         at = np.clip(way / np.where(fall == 0.0, 1.0, fall), 0.0, 1.0)
-        distance = _distances(self.vectors, a, b, at, not self.by_lam)
+        distance = distances_from_lines(self.vectors, a, b, at, not self.by_lam)
         parts = references[:-1]
         return (
             np.maximum.reduceat(distance, parts),
@@ -385,7 +385,7 @@ class Points:
 
 
 @compiled
-def _distances(vectors: Array, a: Array, b: Array, at: Array, nearest: bool) -> Array:
+def distances_from_lines(vectors: Array, a: Array, b: Array, at: Array, nearest: bool) -> Array:
     """Return how far points are from those on lines between others.
 
     Parameters
@@ -425,7 +425,7 @@ def _distances(vectors: Array, a: Array, b: Array, at: Array, nearest: bool) -> 
     return distance
 
 
-@_distances.in_numpy
+@distances_from_lines.in_numpy
 def _(vectors: Array, a: Array, b: Array, at: Array, nearest: bool) -> Array:
     start = vectors[:, a]
     step, move = vectors[:, b] - start, vectors - start

@@ -22,6 +22,7 @@ from ...common.segments import affine_solution
 from ..candidates.basis import AffineBasis
 from ..candidates.products import rough_product
 from ..candidates.program import CandidateProgram
+from ..candidates.screen import distances_from_lines
 from ..pivots import core
 from ..pivots.state import State
 from ..program import ScaledProgram
@@ -462,6 +463,7 @@ def warm_up() -> None:
         while state.advance(0.5, 0.0, 8, 8, -1) == core.DRIFTED:
             state.refresh()
         candidates.look(state.take_segments())
+    distances_from_lines(np.ones((1, 1)), 0 * one, 0 * one, np.zeros(1), True)
 
 
 def _tiny(size: int) -> ScaledProgram:
