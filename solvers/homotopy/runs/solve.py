@@ -8,6 +8,7 @@ from functools import cache, cached_property
 import numpy as np
 
 from sparseopt.backend import Control
+from sparseopt.blas import blas_threads
 from sparseopt.errors import ParamError
 from sparseopt.params import SolveParams
 from sparseopt.paths.columns import ColumnwisePath
@@ -449,21 +450,22 @@ def _top(path: ParametricPath | ColumnwisePath) -> float:
 @cache
 def warm_up() -> None:
     """Compile everything, or load it from the cache, on programs of one and of two variables."""
-    rng = np.random.default_rng(0)
-    follow(crash(_tiny(1)), 1.0, 0.5, rng=rng)
-    program = _tiny(2)
-    basis, one = crash(program), np.zeros(1, dtype=np.int64)
-    for few in (0.0, np.inf):
-        candidates = CandidateProgram(
-            basis, one, one, lambda primal: rough_product(program.A, program, primal), few
-        )
-        dense = candidates.dense(program.block(one, one))
-        state = State(dense, basis.codes[candidates.inside], 1.0, 1.0)
-        state.perturb(rng)
-        while state.advance(0.5, 0.0, 8, 8, -1) == core.DRIFTED:
-            state.refresh()
-        candidates.look(state.take_segments())
-    distances_from_lines(np.ones((1, 1)), 0 * one, 0 * one, np.zeros(1), True)
+    with blas_threads(1):  # finds the libraries, too
+        rng = np.random.default_rng(0)
+        follow(crash(_tiny(1)), 1.0, 0.5, rng=rng)
+        program = _tiny(2)
+        basis, one = crash(program), np.zeros(1, dtype=np.int64)
+        for few in (0.0, np.inf):
+            candidates = CandidateProgram(
+                basis, one, one, lambda primal: rough_product(program.A, program, primal), few
+            )
+            dense = candidates.dense(program.block(one, one))
+            state = State(dense, basis.codes[candidates.inside], 1.0, 1.0)
+            state.perturb(rng)
+            while state.advance(0.5, 0.0, 8, 8, -1) == core.DRIFTED:
+                state.refresh()
+            candidates.look(state.take_segments())
+        distances_from_lines(np.ones((1, 1)), 0 * one, 0 * one, np.zeros(1), True)
 
 
 def _tiny(size: int) -> ScaledProgram:
