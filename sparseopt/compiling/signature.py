@@ -16,6 +16,8 @@ from .by_address import is_by_address
 
 _OWNED = 0x4
 """NumPy's flag of an array that owns its numbers (NPY_ARRAY_OWNDATA)."""
+_BY_ROW, _BY_COLUMN = 0x1, 0x2
+"""Those of C and of Fortran order; arrays of one row or column have both."""
 
 
 def describe(value: Any) -> Any:
@@ -64,8 +66,10 @@ def kind_of(value: Any) -> Any:
         Values of the same kind have the same description; the reverse need not hold.
     """
     if isinstance(value, np.ndarray):
-        # Whether it owns its numbers or is a view of others is the same to machine code.
-        return value.dtype, value.ndim, value.flags.num & ~_OWNED
+        # Whether it owns its numbers or is a view of others is the same to machine code, and so is
+        # whether rows are also columns.
+        flags = value.flags.num & ~_OWNED
+        return value.dtype, value.ndim, flags & ~_BY_COLUMN if flags & _BY_ROW else flags
     if isinstance(value, tuple):
         return (type(value), *map(kind_of, value))
     return type(value)
