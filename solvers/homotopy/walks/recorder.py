@@ -291,10 +291,12 @@ def _strays(program: ScaledProgram, part: SegmentRecords, codes: Array) -> float
 def _missed(lines: Array, at: Array, x: Array, lam: Array, terms: Callable[[], Array]) -> float:
     """Return by how much x is off the lines `at`, relative to the terms that it was added up from.
 
-    These are computed only where it is off by more than rounding of x itself.
+    `x`, `at` and what `terms` returns have shape (S, n); there is no line where `at` is -1. Terms
+    are computed only where x is off by more than rounding of itself.
     """
-    target = lines[0][at] + lam * lines[1][at]
-    off = np.where(at >= 0, np.abs(x - target), 0.0)
+    there = at >= 0
+    target = np.where(there, lines[0][at], 0.0) + lam * np.where(there, lines[1][at], 0.0)
+    off = np.where(there, np.abs(x - target), 0.0)
     size = np.abs(x) + np.abs(target)
     if not (off > MISMATCH * size).any():
         return 0.0
