@@ -21,6 +21,7 @@ from ..bounding.lower_bounds import Box
 from ..bounding.violation import cone_normal
 from ..bounds import ConicMultipliers
 from ..settings import CUT_HUGE, CUT_LOST, CUT_PAIRS, CUT_SAME, CUT_SPARSE, CUT_TINY, CUT_VIOLATED
+from ..tree.search import MISDPSearch
 
 
 class CutPool:
@@ -100,6 +101,28 @@ class CutPool:
                 if value > 1e-10 * max(values[-1], 1e-300):
                     count += self.add_vector(k, v)
         return count
+
+    def complete(self, search: MISDPSearch, integers: Array) -> None:
+        """Have points with these integers found, and keep what proves the relaxation's bound there.
+
+        Parameters
+        ----------
+        search : MISDPSearch
+        integers : array of shape (number of integers,)
+            Whole numbers.
+        """
+        search.points.complete(integers)
+        low, high = self.problem.lower.copy(), self.problem.upper.copy()
+        low[self.problem.integer] = high[self.problem.integer] = integers
+        # Without the cutoff: these multipliers stay valid for these integers.
+        tight = search.propagation.tighten(low, high)
+        if tight is None:
+            return
+        found = search.conic.relax(tight, np.inf)
+        if found.multipliers is not None:
+            self.add_multipliers(found.multipliers)
+        if not found.infeasible:
+            search.points.take(found, tight)
 
     def separate(self, x: Array) -> int:
         """Add cuts that x misses; return how many are new."""

@@ -135,17 +135,7 @@ class OuterApproximation:
         times = self._tried.get(values.tobytes(), 0)
         self._tried[values.tobytes()] = times + 1
         if times == 0:
-            search.points.complete(values)
-            low, high = search.problem.lower.copy(), search.problem.upper.copy()
-            low[whole] = high[whole] = values
-            # Without the cutoff: these multipliers stay valid for these integers.
-            tight = search.propagation.tighten(low, high)
-            if tight is not None:
-                found = search.conic.relax(tight, np.inf)
-                if found.multipliers is not None:
-                    self.pool.add_multipliers(found.multipliers)
-                if not found.infeasible:
-                    search.points.take(found, tight)
+            self.pool.complete(search, values)
         self.pool.separate(moved)
         self.indicators.separate(moved)
         again = self._master.recall(moved)

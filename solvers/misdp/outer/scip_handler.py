@@ -152,17 +152,7 @@ class ConicHandler(pyscipopt.Conshdlr):  # type: ignore[misc]
         owner = self.owner
         search = owner.search
         value = search.points.value
-        search.points.complete(integers)
-        problem = search.problem
-        low, high = problem.lower.copy(), problem.upper.copy()
-        low[problem.integer] = high[problem.integer] = integers
-        tight = search.propagation.tighten(low, high)
-        if tight is not None:
-            found = search.conic.relax(tight, np.inf)
-            if found.multipliers is not None:
-                owner.pool.add_multipliers(found.multipliers)
-            if not found.infeasible:
-                search.points.take(found, tight)
+        owner.pool.complete(search, integers)
         if search.points.value < value and search.points.best is not None:
             owner.propose(search.points.best)
 

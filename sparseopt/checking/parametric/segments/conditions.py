@@ -266,7 +266,7 @@ class _SideConditions:
     def _noise(self, found: _Violations) -> Array:
         """Return the rounding errors that the coordinates' units have, whatever the terms.
 
-        None where all is small anyway: the units of all coordinates take memory.
+        Zeros where all is small anyway: the units of all coordinates take memory.
         """
         if not (found.amount > SEGMENT * found.size).any():
             return np.zeros(len(found.amount))
