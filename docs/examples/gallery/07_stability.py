@@ -3,7 +3,7 @@ Which variables are stable?
 ===========================
 
 A choice that holds for most halves of the data is no accident. Stability
-selection follows the path of a hundred halves; at every lam the shares are
+selection follows the paths of forty halves; at every lam the shares are
 exact.
 """
 
