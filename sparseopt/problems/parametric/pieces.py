@@ -239,8 +239,8 @@ class Pieces:
         """Return all kinks at lam, shape (ptr[n],)."""
         return self.kink + lam * self.kink_rate
 
-    def slopes_at(self, lam: float) -> Array:
-        """Return all slopes at lam, shape (ptr[n] + n,)."""
+    def slopes_at(self, lam: float | Array) -> Array:
+        """Return all slopes at lam, shape (ptr[n] + n,); lam of shape (q, 1) adds an axis."""
         return self.slope + lam * self.slope_rate
 
     def domain(self, lam: float) -> tuple[Array, Array]:
@@ -251,10 +251,13 @@ class Pieces:
         high = np.where(np.isposinf(self.slope[last]), kinks[self.ptr[1:] - 1], np.inf)
         return low, high
 
-    def slope_range(self, lam: float) -> tuple[Array, Array]:
-        """Return the outer slopes of each function: where its conjugate is finite, shape (n,)."""
+    def slope_range(self, lam: float | Array) -> tuple[Array, Array]:
+        """Return the outer slopes of each function: where its conjugate is finite, shape (n,).
+
+        With lam of shape (q, 1) they have shape (q, n).
+        """
         slopes = self.slopes_at(lam)
-        return slopes[self.slope_ptr[:-1]], slopes[self.slope_ptr[1:] - 1]
+        return slopes[..., self.slope_ptr[:-1]], slopes[..., self.slope_ptr[1:] - 1]
 
     def value(self, z: Array, lam: float) -> Array:
         """Return f_i(z_i), shape (n,); points outside the domain are moved to its end first."""

@@ -18,7 +18,7 @@ from thorough import first
 from sparseopt import generators, solve
 from sparseopt.checking import check
 from sparseopt.checking.parametric.evaluation.rational import Budget, solve_near
-from sparseopt.checking.parametric.multipliers.nearby import pushed_inside
+from sparseopt.checking.parametric.multipliers.pushed import Outside, pushed_inside
 from sparseopt.checking.parametric.multipliers.reach import Charging, Span
 from sparseopt.problems import ParametricLP, QuantileLasso
 from sparseopt.problems.parametric.pieces import Pieces
@@ -31,17 +31,30 @@ def test_paths_whose_basis_is_optimal_up_to_rounded_data_are_proven(seed):
     assert result.verdict is Verdict.VERIFIED, result.check_messages
 
 
+@pytest.mark.parametrize("budget", [Budget(), None])
 @pytest.mark.parametrize("lam", [0.0, np.inf])
-@pytest.mark.parametrize(
-    ("miss", "slope", "inside"), [(1e-15, 1.0, True), (1e-7, 1.0, False), (1e-15, 0.0, False)]
-)
-def test_only_what_rounding_explains_is_pushed_inside(lam, miss, slope, inside):
+@pytest.mark.parametrize(("slope", "inside"), [(1.0, [True, False, True]), (0.0, [False] * 3)])
+def test_only_what_rounding_explains_is_pushed_inside(budget, lam, slope, inside):
     """The reduced cost of x is -miss, and may be moved by the row, if it has x with a slope."""
     problem = ParametricLP([[slope, 1.0]], [1.0], [0.0], [1.0, 1.0 - 2e-6], [1.0, 1.0 - 2e-6])
     program = problem.canonical()
     pieces = Pieces.concatenate(program.phi, program.psi)
-    nu, needed = np.array([1.0 - miss]), np.array([True, False])
-    assert pushed_inside(program, pieces, (lam,), lam, nu, needed, 1e-6, Budget()) is inside
+    miss, needed = np.array([1e-15, 1e-7, 1e-14]), np.array([[True, False]] * 3)
+    ends = Outside(
+        [(lam,)] * 3, np.full(3, lam), 1.0 - miss[:, None], needed, np.array([1e-6, 1e-6, 1e-7])
+    )
+    assert pushed_inside(program, pieces, ends, budget).tolist() == inside
+
+
+def test_nothing_is_pushed_by_more_than_may_be_lost():
+    """x is at its limit of 1e9, so that moving its multiplier by 1e-15 costs 1e-6."""
+    problem = ParametricLP([[1.0, 1.0]], [1e9], [0.0], [1.0, 1.0 - 2e-6], [1.0, 1.0 - 2e-6])
+    program = problem.canonical()
+    pieces = Pieces.concatenate(program.phi, program.psi)
+    enough = np.array([1e-3, 1e-12])
+    needed, nu = np.array([[True, False]] * 2), np.full((2, 1), 1.0 - 1e-15)
+    ends = Outside([(0.0,)] * 2, np.zeros(2), nu, needed, enough)
+    assert pushed_inside(program, pieces, ends).tolist() == [True, False]
 
 
 @pytest.mark.parametrize("seed", first(2, range(20)))

@@ -86,12 +86,15 @@ class DualPoint:
         units = units_of(self.program).v(lam) if units is None else units
         return _worst(amount, _slope_sizes(self.pieces, lam) + self.size + _noise(units))
 
-    def excess(self, lam: float) -> Array:
-        """Return how far v may be outside the outer slopes, rounding errors included."""
+    def excess(self, lam: float | Array) -> Array:
+        """Return how far v may be outside the outer slopes, rounding errors included.
+
+        Of q points, each at its own lam, given as an array of shape (q, 1).
+        """
         low, high = self.pieces.slope_range(lam)
         p = self.program.A.shape[1]
         error = rounding_errors(self.size + _slope_sizes(self.pieces, lam))
-        error[p:] = error[singles_of(self.program).columns] = 0.0
+        error[..., p:] = error[..., singles_of(self.program).columns] = 0.0
         return _outside(self.v, low + error, high - error)
 
 
@@ -126,16 +129,17 @@ def primal_point(
 
 
 def dual_point(program: PiecewiseLinearProgram, nu: Array) -> DualPoint:
-    """Evaluate the row multipliers nu, shape (m,).
+    """Evaluate row multipliers nu, or q of them together.
 
     Parameters
     ----------
     program : PiecewiseLinearProgram
-    nu : array of shape (m,)
+    nu : array of shape (m,) or (q, m)
 
     Returns
     -------
     DualPoint
+        Its v and size have shape (p + m,) or (q, p + m).
 
     Raises
     ------
@@ -143,14 +147,15 @@ def dual_point(program: PiecewiseLinearProgram, nu: Array) -> DualPoint:
         When its shape is another.
     """
     m = program.A.shape[0]
-    if nu.shape != (m,):
+    if nu.shape[-1:] != (m,):
         raise ProblemError(f"nu has shape {nu.shape}; expected ({m},)", "nu")
     absolute = np.abs(nu)
+    largest = np.broadcast_to(absolute.max(axis=-1, initial=0.0, keepdims=True), nu.shape)
     return DualPoint(
         program,
         program.functions,
-        np.concatenate([-program.A.rmatvec(nu), nu]),
-        np.concatenate([program.A.abs_rmatvec(absolute), np.full(m, absolute.max(initial=0.0))]),
+        np.concatenate([-program.A.rmatvec(nu.T).T, nu], axis=-1),
+        np.concatenate([program.A.abs_rmatvec(absolute.T).T, largest], axis=-1),
     )
 
 
@@ -295,14 +300,14 @@ def rounding_errors(size: Array) -> Array:
 
     Parameters
     ----------
-    size : array of shape (n,)
+    size : array of shape (..., n)
         Sums of at most n absolute terms.
 
     Returns
     -------
-    array of shape (n,)
+    array of the same shape
     """
-    return max(SUMMATION, len(size) * float(np.finfo(float).eps)) * size
+    return np.asarray(max(SUMMATION, size.shape[-1] * float(np.finfo(float).eps)) * size)
 
 
 def _noise(units: Array) -> Array:
@@ -317,10 +322,10 @@ def _own_units(point: PrimalPoint, own: slice) -> Array:
     return size
 
 
-def _slope_sizes(pieces: Pieces, lam: float) -> Array:
+def _slope_sizes(pieces: Pieces, lam: float | Array) -> Array:
     slopes = np.abs(pieces.slopes_at(lam))
     slopes[np.isinf(slopes)] = 0.0
-    return np.asarray(np.maximum.reduceat(slopes, pieces.slope_ptr[:-1]))
+    return np.asarray(np.maximum.reduceat(slopes, pieces.slope_ptr[:-1], axis=-1))
 
 
 def _worst(amount: Array, scale: Array) -> tuple[float, int]:

@@ -72,18 +72,18 @@ def singles_of(program: PiecewiseLinearProgram) -> Singles:
     return Singles(column, row, low, high)
 
 
-def inside_rows(program: PiecewiseLinearProgram, nu: Array, lam: float) -> Array:
+def inside_rows(program: PiecewiseLinearProgram, nu: Array, lam: float | Array) -> Array:
     """Return multipliers moved to where the slopes of their rows, and of such variables, end.
 
     Parameters
     ----------
     program : PiecewiseLinearProgram
-    nu : array of shape (m,)
-    lam : float
+    nu : array of shape (m,) or (q, m)
+    lam : float, or array of shape (q, 1)
 
     Returns
     -------
-    array of shape (m,)
+    array of the shape of nu
     """
     singles = singles_of(program)
     nu = np.clip(nu, singles.low, singles.high)

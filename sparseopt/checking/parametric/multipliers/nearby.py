@@ -3,7 +3,7 @@ r"""Multipliers near given ones that are within their slopes exactly.
 Where nothing bounds a coordinate, or too wide a bound does, what rounding leaves outside of its
 slopes might cost anything (:mod:`.reach`). The given multipliers prove their bound where others,
 off by rounding errors, are inside: these are found by equations in rational arithmetic
-(:func:`exactly_inside`), or by a small step inwards (:func:`pushed_inside`). Whatever a change
+(:func:`exactly_inside`), or by a small step inwards (:mod:`.pushed`). Whatever a change
 moves counts: all other multipliers are looked at again, and what is proven less
 (:func:`charge_nearby`).
 """
@@ -23,16 +23,12 @@ from sparseopt.checking.parametric.evaluation.rational import (
 )
 from sparseopt.checking.parametric.evaluation.singles import singles_of
 from sparseopt.checking.parametric.multipliers.reach import (
-    LINES,
     NEAR,
-    STEP,
     Charging,
-    Lams,
     Span,
     Values,
     farthest,
     interior_bounds,
-    inward,
 )
 from sparseopt.checking.tolerances import SEGMENT
 from sparseopt.problems.base import Array
@@ -155,7 +151,7 @@ def rates_nearby(
         As for :func:`exactly_inside`.
     """
     p = program.A.shape[1]
-    left, right = (ends[:p] for ends in _outer_slopes(pieces, np.inf))
+    left, right = (ends[0, :p] for ends in outer_slopes(pieces, np.array([np.inf])))
     for _ in range(_ROUNDS):
         exact = exactly_inside(
             program, pieces, np.inf, nu, needed, needed & equations, budget, free
@@ -205,7 +201,7 @@ def exactly_inside(
         The multipliers, rounded; None where there are none, or finding them takes too long.
     """
     m, p = program.A.shape
-    ends = [_exact_slopes(pieces, at, lam) for at in range(p + m)]
+    ends = [exact_slopes(pieces, at, lam) for at in range(p + m)]
     exact = fractions_of(nu)
     ends[p:] = _with_singles(ends[p:], program, lam)
     unknown = _put_at_ends(exact, ends[p:], free)
@@ -228,9 +224,9 @@ def exactly_inside(
         found = _solved(asked, exact, unknown, budget)
         if found is None:
             return None
-        outside = {i for i, value in found.items() if _clipped(value, ends[p + i]) != value}
+        outside = {i for i, value in found.items() if clipped(value, ends[p + i]) != value}
         exact = [
-            _clipped(found.get(i, value), ends[p + i]) if i in found else value
+            clipped(found.get(i, value), ends[p + i]) if i in found else value
             for i, value in enumerate(exact)
         ]
         if not outside:
@@ -241,7 +237,7 @@ def exactly_inside(
         return None
     for j, column in zip(places.tolist(), columns, strict=True):
         v = -sum((a * exact[i] for i, a in column.items()), Fraction(0))
-        if _clipped(v, ends[j]) != v:
+        if clipped(v, ends[j]) != v:
             return None
     return np.array([float(value) for value in exact])
 
@@ -308,83 +304,16 @@ def _put_at_ends(
     return unknown
 
 
-def pushed_inside(
-    program: PiecewiseLinearProgram,
-    pieces: Pieces,
-    lams: Lams,
-    lam: float,
-    nu: Array,
-    needed: Array,
-    enough: float,
-    budget: Budget,
-) -> bool:
-    r"""Return whether multipliers that are moved inwards a little are within the outer slopes.
-
-    Where the exact multipliers of a basis are outside by what the data are rounded by, others that
-    prove no less up to rounding errors may be inside. They are moved by a part of
-    :data:`~sparseopt.checking.tolerances.SEGMENT` of the largest, and looked at exactly.
+def exact_slopes(pieces: Pieces, at: int, lam: float) -> list[Fraction | None]:
+    """Return the first and last slope of a coordinate, None where it has none; rates at inf.
 
     Parameters
     ----------
-    program : PiecewiseLinearProgram
     pieces : Pieces
-        Its functions phi and psi.
-    lams : tuple of float
-        A range in which the moved multipliers are to prove no less.
+    at : int
+        The coordinate.
     lam : float
-        An end of it; infinite for the rates of nu and of the slopes.
-    nu : array of shape (m,)
-    needed : bool array of shape (p,)
-        The variables that may be outside.
-    enough : float
-        How much less the moved multipliers may prove, beside SEGMENT of its terms.
-    budget : Budget
     """
-    p = program.A.shape[1]
-    left, right = _outer_slopes(pieces, lam)
-    nu = np.clip(nu, left[p:], right[p:])
-    before = np.concatenate([-program.A.rmatvec(nu), nu])
-    with np.errstate(invalid="ignore"):
-        slack = np.minimum(before - left, right - before)
-        sizes = [np.where(np.isinf(end), 0.0, np.abs(end)) for end in (left, right)]
-        columns = np.flatnonzero(needed | (slack <= SEGMENT * sum(sizes))[:p])
-        sign = np.where((before - left < right - before)[columns], 1.0, -1.0)
-    step = None
-    if len(columns) <= LINES:
-        step = inward(program, nu, left[p:], right[p:], columns, sign)
-    if step is None:
-        return False
-    moves = np.abs(np.concatenate([program.A.rmatvec(step), step]))
-    part = SEGMENT / STEP
-    kinks = [pieces.kinks_at(at) for at in lams if np.isfinite(at)]
-    kinks += [pieces.kink, pieces.kink_rate] if np.isinf(lams[-1]) else []
-    for kink in kinks:
-        reach = np.maximum.reduceat(np.abs(kink), pieces.ptr[:-1])
-        lost, terms = float(reach @ moves), float(reach @ np.abs(before))
-        if lost > 0.0:
-            part = min(part, min(enough, SEGMENT * terms) / lost)
-    nu = np.clip(nu + 0.25 * part * step, left[p:], right[p:])
-    after = np.concatenate([-program.A.rmatvec(nu), nu])
-    error = np.zeros(len(after))
-    error[:p] = rounding_errors(program.A.abs_rmatvec(np.abs(nu)) + (sizes[0] + sizes[1])[:p])
-    unsure = np.flatnonzero((after - error < left)[:p] | (after + error > right)[:p])
-    if len(unsure) == 0:
-        return True
-    rows = np.flatnonzero(nu)
-    block = entries(program.A, rows, unsure, budget)
-    if block is None:
-        return False
-    exact = [_clipped(Fraction(nu[i]), _exact_slopes(pieces, p + i, lam)) for i in rows.tolist()]
-    for k, j in enumerate(unsure.tolist()):
-        entry = (row[k] * a for row, a in zip(block, exact, strict=True) if k in row)
-        value = -sum(entry, Fraction(0))
-        if _clipped(value, _exact_slopes(pieces, j, lam)) != value:
-            return False
-    return True
-
-
-def _exact_slopes(pieces: Pieces, at: int, lam: float) -> list[Fraction | None]:
-    """Return the first and last slope of a coordinate, None where it has none; rates at inf."""
     ends: list[Fraction | None] = []
     for k in (int(pieces.slope_ptr[at]), int(pieces.slope_ptr[at + 1]) - 1):
         value, rate = float(pieces.slope[k]), Fraction(float(pieces.slope_rate[k]))
@@ -395,18 +324,35 @@ def _exact_slopes(pieces: Pieces, at: int, lam: float) -> list[Fraction | None]:
     return ends
 
 
-def _clipped(value: Fraction, ends: list[Fraction | None]) -> Fraction:
+def clipped(value: Fraction, ends: list[Fraction | None]) -> Fraction:
+    """Return a multiplier moved to the nearest end of its slopes.
+
+    Parameters
+    ----------
+    value : Fraction
+    ends : list of Fraction or None
+        Of :func:`exact_slopes`.
+    """
     low, high = ends
     value = value if low is None else max(value, low)
     return value if high is None else min(value, high)
 
 
-def _outer_slopes(pieces: Pieces, lam: float) -> tuple[Array, Array]:
-    """Return the first and the last slope of each coordinate, or their rates where lam is inf."""
-    if np.isfinite(lam):
-        return pieces.slope_range(lam)
-    ends = []
+def outer_slopes(pieces: Pieces, lam: Array) -> tuple[Array, Array]:
+    """Return the first and the last slope of n coordinates, or their rates where lam is infinite.
+
+    Parameters
+    ----------
+    pieces : Pieces
+    lam : array of shape (q,)
+
+    Returns
+    -------
+    left, right : arrays of shape (q, n)
+    """
+    ends, finite = [], np.isfinite(lam)[:, None]
     for at, sign in ((pieces.slope_ptr[:-1], -1.0), (pieces.slope_ptr[1:] - 1, 1.0)):
-        finite = np.isfinite(pieces.slope[at])
-        ends.append(np.where(finite, pieces.slope_rate[at], sign * np.inf))
+        slope, rate = pieces.slope[at], pieces.slope_rate[at]
+        at_lam = slope + np.where(finite, lam[:, None], 0.0) * rate
+        ends.append(np.where(finite, at_lam, np.where(np.isfinite(slope), rate, sign * np.inf)))
     return ends[0], ends[1]

@@ -27,9 +27,9 @@ from sparseopt.checking.parametric.evaluation.units import Units
 from sparseopt.checking.parametric.multipliers.mixtures import Mixtures
 from sparseopt.checking.parametric.multipliers.nearby import (
     charge_nearby,
-    pushed_inside,
     rates_nearby,
 )
+from sparseopt.checking.parametric.multipliers.pushed import Outside, pushed_inside
 from sparseopt.checking.parametric.multipliers.reach import (
     Charging,
     Lams,
@@ -50,6 +50,8 @@ _SEVERAL = 4
 """Ends of segments from which bounds are sought for all of a chunk at once."""
 _TOGETHER = 8
 """Segments whose coordinates are bounded by one mixture of multipliers, before each by its own."""
+_SMALL = 1 << 14
+"""Entries of a matrix whose multipliers are moved inside at once, before anything is bounded."""
 _ENTRIES = 1 << 22
 """Slopes and kinks of all coordinates at several lam that are held at once."""
 
@@ -144,6 +146,7 @@ class PathMultipliers:
     ) -> None:
         self._program, self._pieces, self._units = program, pieces, units
         self._rel_gap = rel_gap
+        self._small = program.A.shape[0] * program.A.shape[1] <= _SMALL
         first, last = pieces.slope_ptr[:-1], pieces.slope_ptr[1:] - 1
         self._left = pieces.slope[first], pieces.slope_rate[first]
         self._right = pieces.slope[last], pieces.slope_rate[last]
@@ -196,6 +199,9 @@ class PathMultipliers:
             ]
             if open_:
                 dear[at] = open_
+        if self._small:
+            for at in self._moved_inside(ends, sides, dear):
+                del dear[at]
         several = [at for at in dear if not ends.endless[at]] if len(dear) >= _SEVERAL else []
         known = self._common(ends, several) if several else None
         coarse: dict[int, Array | None] = {}
@@ -276,10 +282,18 @@ class PathMultipliers:
             open_ = segment[~priced], at[~priced]
             free[open_] = np.maximum(free[open_], amount[~priced])
         columns = np.flatnonzero(free.any(axis=0))
-        return np.asarray(bounded & self.affordable(ends, rate, free[:, columns], columns))
+        # to move multipliers of small programs inside takes less than implied bounds do
+        fine = self.affordable(ends, rate, free[:, columns], columns, implied=not self._small)
+        return np.asarray(bounded & fine)
 
     def affordable(
-        self, ends: _Ends, rate: Array, amounts: Array, columns: Array, room: Array | None = None
+        self,
+        ends: _Ends,
+        rate: Array,
+        amounts: Array,
+        columns: Array,
+        room: Array | None = None,
+        implied: bool = True,
     ) -> Array:
         r"""Return for each of q segments whether a coarse bound of all charges is small enough.
 
@@ -299,6 +313,8 @@ class PathMultipliers:
             Their variables.
         room : array of shape (3, q), optional
             The sum of slopes times the largest kinks. Default: it is computed here.
+        implied : bool
+            Whether bounds of variables may follow from those of rows entry by entry.
 
         Returns
         -------
@@ -311,7 +327,7 @@ class PathMultipliers:
             for start in range(0, len(every), at_once):
                 at = every[start : start + at_once]
                 given = rate[at], amounts[at], columns, None if room is None else room[:, at]
-                fine[at] = self._affordable(ends.part(at), *given, endless)
+                fine[at] = self._affordable(ends.part(at), *given, endless, implied)
         return fine
 
     def _affordable(
@@ -322,6 +338,7 @@ class PathMultipliers:
         columns: Array,
         room: Array | None,
         endless: bool,
+        implied: bool,
     ) -> Array:
         p, fine = self._program.A.shape[1], np.ones(len(rate), dtype=bool)
         common: Array | None = None
@@ -341,12 +358,15 @@ class PathMultipliers:
                     kinks = np.where(self._kinks[1] > 0.0, np.inf, kinks)
                 with np.errstate(divide="ignore", invalid="ignore"):
                     reach = bounds_of_variables(self._program, kinks + spare[:, None] / slopes)
-                if reach is None:
+                if reach is None and implied:
                     if common is None:
                         common = self._common(ends, range(len(rate)))[None]
                     reach = common
+                if reach is None:
+                    reach = np.full((1, p), np.inf)
                 with np.errstate(invalid="ignore"):
-                    charge = charge + (amounts * reach[:, columns]).sum(axis=1)
+                    costs = np.where(amounts > 0.0, amounts * reach[:, columns], 0.0)
+                charge = charge + costs.sum(axis=1)
             fine &= charge <= ends.enough[k]
         return fine
 
@@ -387,6 +407,26 @@ class PathMultipliers:
         lams = float(ends.lam[0, segments].min()), float(ends.lam[2, segments].max())
         bounds = self._mixtures.bounds(lams, Values((most, most)))
         return np.minimum(known, bounds(self._program, -known, known, known))
+
+    def _moved_inside(
+        self, ends: _Ends, sides: list[tuple[Array, Array, Array]], dear: dict[int, list[int]]
+    ) -> set[int]:
+        """Return segments whose multipliers, moved a little, are inside at all ends that are open.
+
+        For small programs that takes less than bounds of their coordinates.
+        """
+        p, each = self._program.A.shape[1], [(at, k) for at, open_ in dear.items() for k in open_]
+        if not each:
+            return set()
+        lam, nu = (np.array([sides[k][part][at] for at, k in each]) for part in (0, 2))
+        nu = inside_rows(self._program, nu, lam[:, None])
+        excess = dual_point(self._program, nu).excess(lam[:, None])
+        some = np.flatnonzero(excess.any(axis=1))
+        spans = [ends.span(at, k).share(1.0 / len(dear[at])) for at, k in each]
+        lams, enough = [spans[e].lams for e in some], np.array([spans[e].least for e in some])
+        outside = Outside(lams, lam[some], nu[some], ~(excess[some, :p] <= 0.0), enough)
+        inside = pushed_inside(self._program, self._pieces, outside)
+        return dear.keys() - {each[e][0] for e in some[~inside]}
 
     def _segment(
         self,
@@ -463,7 +503,8 @@ class PathMultipliers:
         given, span = (self._program, self._pieces), each.span
         lam, nu, needed = each.lam, each.nu, each.needed
         lams, enough = ((np.inf,), np.inf) if span is None else (span.lams, span.least)
-        if pushed_inside(*given, lams, lam, nu, needed, enough, budget):
+        outside = Outside([lams], np.array([lam]), nu[None], needed[None], np.array([enough]))
+        if pushed_inside(*given, outside, budget).all():
             return True
         for equations, free in self._choices(each.segment):
             if span is None:

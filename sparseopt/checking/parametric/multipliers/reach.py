@@ -420,14 +420,16 @@ def inward(
     high: Array,
     columns: Array,
     sign: Array,
+    inner: bool = False,
 ) -> Array | None:
     """Return a small change of nu that moves the v of some columns inwards, or None.
 
-    Least squares; rows at an end of their slopes that would leave it are taken out again.
+    Least squares; rows at an end of their slopes that would leave it are taken out again. With
+    `inner` all rows at an end are taken out at once.
     """
     size = float(np.abs(nu).max(initial=0.0)) or 1.0
     at_low, at_high = nu - low <= NEAR * size, high - nu <= NEAR * size
-    rows = np.flatnonzero(~(at_low & at_high))
+    rows = np.flatnonzero(~((at_low | at_high) if inner else (at_low & at_high)))
     for _ in range(_TRIES):
         if len(rows) == 0 or len(rows) * len(columns) ** 2 > _PRODUCTS:
             return None
@@ -441,7 +443,7 @@ def inward(
         if not gone.any():
             out = np.zeros(len(nu))
             out[rows] = step * (STEP * size / np.abs(step).max())
-            moved = -program.A.block(rows, columns).T @ out[rows] * sign
+            moved = -out[rows] @ block * sign
             return out if (moved > 0.0).all() else None
         rows = rows[~gone]
     return None
