@@ -33,7 +33,7 @@ def lies(problem: Any, result: Result, other: Result | None = None) -> Iterator[
         That of another problem of the same shape with another optimum.
     """
     yield from _numbers(problem, result)
-    yield from _points(result)
+    yield from _points(problem, result)
     yield from _statuses(problem, result)
     yield from _additions(problem, result)
     if result.path is not None:
@@ -105,7 +105,7 @@ def _numbers(problem: Any, result: Result) -> Iterator[tuple[str, Result]]:
         yield f"both worse by {step}", result.with_changes(objective=worse, bound=worse)
 
 
-def _points(result: Result) -> Iterator[tuple[str, Result]]:
+def _points(problem: Any, result: Result) -> Iterator[tuple[str, Result]]:
     x = np.asarray(result.x)
     yield "no point", result.with_changes(x=None)
     yield "a longer point", result.with_changes(x=np.append(x, 0.0))
@@ -117,12 +117,21 @@ def _points(result: Result) -> Iterator[tuple[str, Result]]:
         bad.flat[largest] = value
         yield f"x[{largest}] is {value}", result.with_changes(x=bad)
     if x.flat[largest] != 0.0:
-        bad = x.astype(float)
-        bad.flat[largest] *= 1.0 + 1e-3
-        yield "x moved", result.with_changes(x=bad)
-        bad = x.astype(float)
-        bad.flat[largest] *= -10.0
-        yield "x turned", result.with_changes(x=bad)
+        for name, factor in (("x moved", 1.0 + 1e-3), ("x turned", -10.0)):
+            bad = x.astype(float)
+            bad.flat[largest] *= factor
+            if not _is_as_good(problem, result, bad):
+                yield name, result.with_changes(x=bad)
+
+
+def _is_as_good(problem: Any, result: Result, x: np.ndarray) -> bool:
+    """Return whether another point is an optimum, too, as where a variable without costs moves."""
+    if result.path is not None:
+        return False
+    at = () if result.params.lam is None else (result.params.lam,)
+    if max(problem.residuals(x, *at).values()) > 1e-12:
+        return False
+    return bool(problem.objective(x, *at) == result.objective)
 
 
 def _statuses(problem: Any, result: Result) -> Iterator[tuple[str, Result]]:
