@@ -324,10 +324,12 @@ def main() -> None:
     parser.add_argument("--exact", action="store_true")
     parser.add_argument("--kinds", nargs="*", help="forged proofs of these kinds of problems alone")
     parser.add_argument("--plain", action="store_true", help="no forged proofs")
+    parser.add_argument("--results", action="store_true", help="lies about true results alone")
     options = parser.parse_args()
     choice = options.count, options.seconds, options.seed, options.exact
     if options.kinds is None:
-        found = campaign(*choice, () if options.plain else KINDS)
+        forged_kinds = () if options.plain or options.results else KINDS
+        found = campaign(*choice, forged_kinds, made=not options.results)
     else:
         found = forged_campaign(*choice, options.kinds or KINDS)
     print(table(found))
@@ -431,58 +433,69 @@ def campaign(
     seed: int = 0,
     exactly: bool = False,
     kinds: Collection[str] = (),
+    made: bool = True,
 ) -> dict[str, Counter[str]]:
     """Attack until each kind has its number, or the time is over; return verdicts by kind.
 
     The kind "true" has results of our engines that the checker verified; `kinds` are those of
-    problems whose proofs are forged.
+    problems whose proofs are forged. Without those that are `made` to be believed there is time for
+    lies about more results.
     """
     rng, end = np.random.default_rng(seed), time.monotonic() + seconds
     with tempfile.TemporaryDirectory() as folder:
         judge = Judge(count, exactly, folder)
-        attack = judge.attack
         while time.monotonic() < end and not all(
             judge.enough(kind) for kind in ("true", "numbers", "Farkas", "fixed charge")
         ):
-            for family in (small_coefficients, inflated, loose_bounds, fixed_charges, cancelled):
-                for _ in range(_EACH):
-                    for kind, problem, result in family(rng):
-                        attack(kind, problem, result)
-            for kind, problem, result in multiplier_attacks(rng):
-                # The exact program says up to which lam it has checked.
-                attack(kind, problem, result, read=kind != "rates")
-            for kind, problem, result in quantile_attacks(rng):
-                attack(f"levels ({kind})", problem, result)
-            if not judge.enough("beyond bounds"):
-                for kind, problem, result in beyond_bounds(rng):
-                    attack(kind, problem, result)
+            if made:
+                _made_to_be_believed(judge, rng)
             for kind in kinds:
                 judge.forge(kind, rng)
-            problem, question = random_problem(rng)
-            result = sparseopt.solve(problem, **question)
-            if result.verdict is Verdict.REFUTED:
-                print(f"our own {problem.kind}: refuted: {result.check_messages}", flush=True)
-            if result.verdict is not Verdict.VERIFIED or result.status is not Status.OPTIMAL:
-                judge.found["true"].update([f"{result.status}, {result.verdict}"])
-                continue
-            attack("true", problem, result)
-            for name, lie in lies(problem, result):
-                if name.startswith(("a trace", "names")):
-                    continue
-                # The exact program mends multipliers: it proves the point and the bound by others.
-                attack(_kind_of(name), problem, lie, read=not name.startswith("path.nu"))
-                if time.monotonic() > end:
-                    break
-            for kind, lie in forgeries(problem, result, rng):
-                attack(kind, problem, lie, read=not kind.endswith("(multipliers)"))
-            for kind, lie in false_places(problem, result, rng):
-                attack(f"whole numbers ({kind})", problem, lie)
-            for kind, lie in of_another_instance(result):
-                attack(f"instances ({kind})", problem, lie)
-            if isinstance(problem, STRS):
-                for kind, lie in leaves(problem, result, rng):
-                    attack(kind, problem, lie)
+            _about_a_result(judge, rng, end)
     return judge.found
+
+
+def _made_to_be_believed(judge: Judge, rng: np.random.Generator) -> None:
+    for family in (small_coefficients, inflated, loose_bounds, fixed_charges, cancelled):
+        for _ in range(_EACH):
+            for kind, problem, result in family(rng):
+                judge.attack(kind, problem, result)
+    for kind, problem, result in multiplier_attacks(rng):
+        # The exact program says up to which lam it has checked.
+        judge.attack(kind, problem, result, read=kind != "rates")
+    for kind, problem, result in quantile_attacks(rng):
+        judge.attack(f"levels ({kind})", problem, result)
+    if not judge.enough("beyond bounds"):
+        for kind, problem, result in beyond_bounds(rng):
+            judge.attack(kind, problem, result)
+
+
+def _about_a_result(judge: Judge, rng: np.random.Generator, end: float) -> None:
+    """Lie about one result of ours."""
+    problem, question = random_problem(rng)
+    result = sparseopt.solve(problem, **question)
+    if result.verdict is Verdict.REFUTED:
+        print(f"our own {problem.kind}: refuted: {result.check_messages}", flush=True)
+    if result.verdict is not Verdict.VERIFIED or result.status is not Status.OPTIMAL:
+        judge.found["true"].update([f"{result.status}, {result.verdict}"])
+        return
+    judge.attack("true", problem, result)
+    for name, lie in lies(problem, result):
+        if name.startswith(("a trace", "names")):
+            continue
+        # The exact program mends multipliers: it proves the point and the bound by others.
+        judge.attack(_kind_of(name), problem, lie, read=not name.startswith("path.nu"))
+        if time.monotonic() > end:
+            break
+    for kind, lie in forgeries(problem, result, rng):
+        judge.attack(kind, problem, lie, read=not kind.endswith("(multipliers)"))
+    for kind, lie in false_places(problem, result, rng):
+        judge.attack(f"whole numbers ({kind})", problem, lie)
+    for kind, lie in of_another_instance(result):
+        judge.attack(f"instances ({kind})", problem, lie)
+    if isinstance(problem, STRS):
+        for kind, lie in leaves(problem, result, rng):
+            judge.attack(kind, problem, lie)
 
 
 def _kind_of(name: str) -> str:
