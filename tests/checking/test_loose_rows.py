@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from random_attacks import random_problem, stated_point
+from segment_attacks import forgeries
 from test_exact import verdict
 from thorough import first
 
@@ -169,3 +170,39 @@ def test_boxes_that_nothing_reaches_leave_no_path_imprecise(seed):
     problem, question = random_problem(np.random.default_rng([99, seed]))
     result = sparseopt.solve(problem, **question)
     assert result.verdict is Verdict.VERIFIED, result.check_messages
+
+
+@pytest.mark.parametrize("loose", [1e6, *LOOSE])
+def test_a_far_bound_excuses_no_point_beyond_the_near_one(tmp_path, loose):
+    """The optimum has variable 0 at its bound 0; without that bound it is at -1, and better."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 3))
+    y = X @ [-1.0, 2.0, 0.0] + 0.1 * rng.normal(size=30)
+    problem = LADLasso(X, y, bounds=(np.zeros(3), np.full(3, loose)))
+    result, free = sparseopt.solve(problem, lam=1.0), sparseopt.solve(LADLasso(X, y), lam=1.0)
+    assert believed(tmp_path, problem, result) == (True, True)
+    assert free.objective < 0.5 * result.objective and free.x[0] < -0.5
+    for share in (1.0, 1e-4):
+        x = np.append(share * free.x[:1], result.x[1:])
+        value = problem.objective(x, 1.0)
+        parts = {"x": x, "objective": value, "duals": free.duals, "certificate": free.certificate}
+        false = result.with_changes(**parts, bound=value)
+        assert check(problem, false).verdict is Verdict.REFUTED
+        assert not any(believed(tmp_path, problem, false))
+
+
+@pytest.mark.parametrize("loose", [1e6, *LOOSE])
+def test_a_far_bound_excuses_no_segment_beyond_the_near_one(tmp_path, loose):
+    """The first coefficient enters at the knot, and is of the other sign above it."""
+    problem = bounded(DantzigSelector, loose)
+    result = sparseopt.solve(problem)
+    assert believed(tmp_path, problem, result) == (True, True)
+
+    def higher(editor, segments, rng):
+        one, two = segments[:2]
+        knot = 1.3 * one.low
+        return [one.part(knot, one.high), two.part(one.low, knot), *segments[1:]]
+
+    ((_, false), *_) = forgeries(problem, result, np.random.default_rng(0), {"higher": higher})
+    assert check(problem, false).verdict is Verdict.REFUTED
+    assert not any(believed(tmp_path, problem, false))

@@ -38,7 +38,8 @@ class PrimalPoint:
         `units` are those of the coordinates, by default as computed from the data, where a
         smaller scale does not do.
         """
-        amount, scale = _outside(self.z, *self.pieces.domain(lam)), self._kinks(lam) + self.size
+        low, high = self.pieces.domain(lam)
+        amount, scale = _outside(self.z, low, high), _passed(self.z, low, high) + self.size
         if units is None:
             ratio, at = _worst(amount, scale)
             if ratio <= FEASIBILITY:
@@ -55,16 +56,13 @@ class PrimalPoint:
         low, high = self.pieces.domain(lam)
         error = rounding_errors(self.size)
         error[: self.program.A.shape[1]] = 0.0
-        amount, scale = _outside(self.z, low + error, high - error), self._kinks(lam)
+        amount, scale = _outside(self.z, low + error, high - error), _passed(self.z, low, high)
         ratio, at = _worst(amount, scale)
         if ratio <= FEASIBILITY:
             return ratio, at
         units = units_of(self.program).z(lam)
         size = np.minimum(_own_units(self, slice(self.program.A.shape[1])), units)
         return _worst(amount, scale + size + _noise(units))
-
-    def _kinks(self, lam: float) -> Array:
-        return largest(np.abs(self.pieces.kinks_at(lam)), self.pieces)
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,9 +80,10 @@ class DualPoint:
 
     def violation(self, lam: float, units: Array | None = None) -> tuple[float, int]:
         """Return how far v is outside the outer slopes relative to its scale, and where."""
-        amount = _outside(self.v, *self.pieces.slope_range(lam))
+        low, high = self.pieces.slope_range(lam)
         units = units_of(self.program).v(lam) if units is None else units
-        return _worst(amount, _slope_sizes(self.pieces, lam) + self.size + _noise(units))
+        scale = _passed(self.v, low, high) + self.size + _noise(units)
+        return _worst(_outside(self.v, low, high), scale)
 
     def excess(self, lam: float | Array) -> Array:
         """Return how far v may be outside the outer slopes, rounding errors included.
@@ -293,6 +292,14 @@ def ratio_of(amount: Array, scale: Array) -> Array:
 
 def _outside(values: Array, low: Array, high: Array) -> Array:
     return np.asarray(np.maximum(np.maximum(low - values, values - high), 0.0))
+
+
+def _passed(values: Array, low: Array, high: Array) -> Array:
+    """Return the size of the end that a value is beyond; of both it may be, where it is at one.
+
+    The other end says nothing of rounding errors there: it may be far.
+    """
+    return np.abs(np.where(np.abs(values - low) <= np.abs(values - high), low, high))
 
 
 def rounding_errors(size: Array) -> Array:

@@ -13,8 +13,8 @@ of variables can be compared with each other. The unit of a coordinate is what t
 with a few terms; kinks at zero have the largest of all. A bound that is so loose that nothing ever
 reaches it says nothing of the others' sizes: x <= 1e16 beside x <= 1 must not excuse x = 2. So what
 is sent, and the largest of all, count up to 10^4 lower quartiles of the kinks (`prevailing` in
-:mod:`sparseopt.checking.tolerances`); a coordinate's own kink counts in full. Units of multipliers
-follow from the finite slopes, :math:`s_i / r_i` and :math:`s_j c_j`, in the same way. Constants and
+:mod:`sparseopt.checking.tolerances`). Nor must it excuse x = -1 where 0 <= x <= 1e16: a loose bound
+counts in full only where it is the one that is violated. Units of multipliers follow from the finite slopes, :math:`s_i / r_i` and :math:`s_j c_j`, in the same way. Constants and
 rates are treated apart; rates count with at least the unit of lam, where the largest meets the
 constants.
 """
@@ -179,7 +179,7 @@ def _spread(
         else:
             found = program.A.abs_rmatvec(given[0]), program.A.abs_matvec(given[1])
         total = sent + np.concatenate([column * found[0], row * found[1]])
-    return np.maximum(own, np.where(total > 0.0, np.minimum(total, top), top))
+    return np.where(total > 0.0, np.minimum(total, top), top)
 
 
 def _largest(values: Array, ptr: Array) -> Array:
