@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from random_attacks import random_problem, stated_point
-from segment_attacks import forgeries
+from segment_attacks import ATTACKS, forgeries
 from test_exact import verdict
 from thorough import first
 
@@ -206,3 +206,22 @@ def test_a_far_bound_excuses_no_segment_beyond_the_near_one(tmp_path, loose):
     ((_, false), *_) = forgeries(problem, result, np.random.default_rng(0), {"higher": higher})
     assert check(problem, false).verdict is Verdict.REFUTED
     assert not any(believed(tmp_path, problem, false))
+
+
+@pytest.mark.parametrize("seed", [179, 330, 336, 371])
+def test_no_vertex_beside_loose_rows_alone_is_believed(seed):
+    """Nine rows of ten are out of reach, and say nothing of the sizes of the others."""
+    rng = np.random.default_rng(seed)
+    n, p = int(rng.integers(3, 9)), int(rng.integers(4, 20))
+    A, b = rng.uniform(0.2, 2.0, (n, p)), rng.uniform(0.5, 2.0, n)
+    rates = np.append(b / 2.0, np.zeros(9 * n))
+    b = np.append(b, np.tile(10.0 ** rng.uniform(14.0, 15.5) * b, 9))
+    costs = rng.normal(size=p), -rng.uniform(0.5, 1.0, p)
+    problem = ParametricLP(np.vstack([A] * 10), b, rates, *costs)
+    result = sparseopt.solve(problem, max_knots=15)
+    assert result.verdict is Verdict.VERIFIED, result.check_messages
+    attacks = {name: ATTACKS[name] for name in ("another vertex", "stretched segments")}
+    claims = list(forgeries(problem, result, rng, attacks))
+    assert claims
+    for _, claim in claims:
+        assert check(problem, claim).verdict is not Verdict.VERIFIED

@@ -217,7 +217,7 @@ def _moved(array: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
     """Numbers that are false, as they must be where the largest entry is another one."""
     at = int(np.argmax(np.abs(np.where(np.isfinite(array), array, 0.0))))
     entry = float(array.flat[at])
-    if entry == 0.0:
+    if entry == 0.0 or np.isinf(entry):
         return
     for word, value in (
         ("doubled", 2.0 * entry),

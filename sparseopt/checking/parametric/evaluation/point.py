@@ -12,7 +12,7 @@ import numpy as np
 
 from sparseopt.checking.parametric.evaluation.singles import singles_of
 from sparseopt.checking.parametric.evaluation.units import units_of
-from sparseopt.checking.tolerances import FEASIBILITY, NOISE, OBJECTIVE, SUMMATION
+from sparseopt.checking.tolerances import FEASIBILITY, LOOSE, NOISE, OBJECTIVE, SUMMATION
 from sparseopt.errors import ProblemError
 from sparseopt.problems.base import Array
 from sparseopt.problems.parametric.pieces import Pieces
@@ -60,9 +60,11 @@ class PrimalPoint:
         ratio, at = _worst(amount, scale)
         if ratio <= FEASIBILITY:
             return ratio, at
-        units = units_of(self.program).z(lam)
-        size = np.minimum(_own_units(self, slice(self.program.A.shape[1])), units)
-        return _worst(amount, scale + size + _noise(units))
+        units = units_of(self.program)
+        size = _own_units(self, slice(self.program.A.shape[1]))
+        # where most kinks are so loose that nothing reaches them, these would excuse anything
+        most = np.minimum(units.z(lam), LOOSE * np.maximum(scale, units.least_z(lam)))
+        return _worst(amount, scale + np.minimum(size, most) + _noise(most))
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,9 +14,9 @@ with a few terms; kinks at zero have the largest of all. A bound that is so loos
 reaches it says nothing of the others' sizes: x <= 1e16 beside x <= 1 must not excuse x = 2. So what
 is sent, and the largest of all, count up to 10^4 lower quartiles of the kinks (`prevailing` in
 :mod:`sparseopt.checking.tolerances`). Nor must it excuse x = -1 where 0 <= x <= 1e16: a loose bound
-counts in full only where it is the one that is violated. Units of multipliers follow from the finite slopes, :math:`s_i / r_i` and :math:`s_j c_j`, in the same way. Constants and
-rates are treated apart; rates count with at least the unit of lam, where the largest meets the
-constants.
+counts in full only where it is the one that is violated. Units of multipliers follow from the
+finite slopes, :math:`s_i / r_i` and :math:`s_j c_j`, in the same way. Constants and rates are
+treated apart; rates count with at least the unit of lam, where the largest meets the constants.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ class Units:
         Of the coordinates' own kinks and slopes, constants and rates, scaled.
     top : array of shape (4, copies)
         The largest of each that prevails, in each of the blocks that A falls apart into.
-    least : array of shape (2,)
-        The smallest kinks that are not 0, constants and rates, scaled.
+    least : array of shape (4,)
+        The smallest kinks and slopes that are not 0, constants and rates, scaled.
     """
 
     program: PiecewiseLinearProgram
@@ -93,6 +93,10 @@ class Units:
     def v(self, lam: float) -> Array:
         """Return the units of the multipliers at lam, shape (p + m,)."""
         return _or_infinite(self.slopes[0] + max(lam, self.lam) * self.slopes[1])
+
+    def least_z(self, lam: Array | float) -> Array:
+        """Return the units of z at lam by the smallest kinks alone, shape (p + m,)."""
+        return np.asarray((self.least[0] + np.maximum(lam, self.lam) * self.least[1]) / self.factor)
 
     def most(self, lam: float) -> tuple[Array, Array]:
         """Return bounds of z and v at lam, without a product with A."""
@@ -140,7 +144,7 @@ def units_of(program: PiecewiseLinearProgram) -> Units:
     top = np.array([[prevailing(block) for block in side] for side in blocks])
     pairs = zip(top[::2].max(axis=1), largest[1::2], strict=True)
     ratios = [constant / rate for constant, rate in pairs if constant > 0.0 and rate > 0.0]
-    least = np.array([side[side > 0.0].min(initial=np.inf) for side in own[:2]])
+    least = np.array([side[side > 0.0].min(initial=np.inf) for side in own])
     least[np.isinf(least)] = 0.0
     return Units(program, factor, min(ratios, default=0.0), largest, top, least)
 

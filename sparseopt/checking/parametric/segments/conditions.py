@@ -17,7 +17,7 @@ from sparseopt.checking.parametric.bases.solutions import Bases, Pair
 from sparseopt.checking.parametric.bases.tables import CodeTables, Line, Slots
 from sparseopt.checking.parametric.evaluation.point import ratio_of
 from sparseopt.checking.parametric.evaluation.units import Units
-from sparseopt.checking.tolerances import NOISE, SEGMENT
+from sparseopt.checking.tolerances import LOOSE, NOISE, SEGMENT
 from sparseopt.problems.base import Array
 from sparseopt.problems.parametric.maps import LinearMap
 
@@ -92,6 +92,7 @@ def breaches(
         rows_size,
         units.factor[:p],
         lambda: units.kinks,
+        np.divide.outer(units.least[:2], units.factor),
         lams,
         partial(_conditioned, bases),
     )
@@ -104,6 +105,7 @@ def breaches(
         columns_size,
         1.0 / units.factor[p:],
         lambda: units.slopes,
+        np.multiply.outer(units.least[2:], units.factor),
         lams,
         partial(_conditioned_multiplier, bases, p),
     )
@@ -160,6 +162,7 @@ class _SideConditions:
     product_size: Callable[[Array], Array]
     weight: Array
     unit: Callable[[], Array]
+    least: Array
     lams: Array
     conditioned: Callable[[int, int, Array], float]
 
@@ -241,8 +244,9 @@ class _SideConditions:
         own = np.zeros(self.x[0].shape[1], dtype=bool)
         own[self.own] = True
         is_own = own[found.coordinate]
-        scale = found.size + (noise := self._noise(found))
-        strict, alone = scale.copy(), scale.copy()
+        noise, little = self._noise(found)
+        scale, strict = found.size + noise, found.size + little
+        alone = strict.copy()
         for s in np.unique(found.segment[is_own]):
             here = np.flatnonzero(is_own & (found.segment == s))
             terms = self._terms(s, found)
@@ -252,28 +256,34 @@ class _SideConditions:
             for at in here[~exact[s] & (found.amount[here] > SEGMENT * strict[here])]:
                 strict[at] += self.conditioned(int(s), int(found.coordinate[at]), terms)
         strict = np.minimum(strict, scale)
-        ratio = ratio_of(found.amount, scale)
-        doubtful = ~is_own & (ratio > _CLEAR)
+        ratio, judged = ratio_of(found.amount, scale), ratio_of(found.amount, strict)
+        doubtful = ~is_own & (judged > _CLEAR)
         first = 0 if self.own.start else self.own.stop
         for s in np.unique(found.segment[doubtful]):
             here = doubtful & (found.segment == s)
             terms = self.product_size(self._terms(s, found))
-            size = (found.size + noise)[here] + terms[found.coordinate[here] - first]
-            ratio[here] = ratio_of(found.amount[here], size)
-        judged = np.where(is_own, ratio_of(found.amount, strict), ratio)
+            size = found.size[here] + terms[found.coordinate[here] - first]
+            ratio[here] = ratio_of(found.amount[here], size + noise[here])
+            judged[here] = ratio_of(found.amount[here], size + little[here])
         return ratio, np.where(exact[found.segment], ratio_of(found.amount, alone), judged)
 
-    def _noise(self, found: _Violations) -> Array:
+    def _noise(self, found: _Violations) -> tuple[Array, Array]:
         """Return the rounding errors that the coordinates' units have, whatever the terms.
 
-        Zeros where all is small anyway: the units of all coordinates take memory.
+        And those by the terms, or the smallest units: where most numbers of the data are so loose
+        that nothing reaches them, the former would excuse anything. Zeros where all is small
+        anyway: the units of all coordinates take memory.
         """
         if not (found.amount > SEGMENT * found.size).any():
-            return np.zeros(len(found.amount))
-        constant, rate = self.unit()[:, found.coordinate]
-        if found.place != 2:
-            rate = constant + self.lams[found.place, found.segment] * rate
-        return np.asarray(NOISE / SEGMENT * rate)
+            return np.zeros(len(found.amount)), np.zeros(len(found.amount))
+        pairs = self.unit()[:, found.coordinate], self.least[:, found.coordinate]
+        if found.place == 2:
+            wide, least = (rate for _, rate in pairs)
+        else:
+            lam = self.lams[found.place, found.segment]
+            wide, least = (constant + lam * rate for constant, rate in pairs)
+        little = np.minimum(wide, LOOSE * np.maximum(found.size, least))
+        return NOISE / SEGMENT * wide, NOISE / SEGMENT * little
 
     def _terms(self, segment: int, found: _Violations) -> Array:
         """Return the sizes of the terms of theta or nu at one place of a segment."""
