@@ -219,6 +219,9 @@ SEGMENT_PRODUCTS = 5e3
 PRECISE_SECONDS = 10.0
 """Estimated time up to which it is where digits were lost; beyond, the path is kept."""
 
+SEVERAL_COLUMNS = 2.0
+"""How many times that is, where many columns of one problem lost digits."""
+
 PRECISE_SECONDS_IN_DOUBT = 1.25
 """The same below :data:`LOST`, where most paths are right as they are."""
 

@@ -35,6 +35,7 @@ from ..settings import (
     NO_RULE,
     RAY_NOISE,
     SEGMENT_PRODUCTS,
+    SEVERAL_COLUMNS,
     VISIT,
 )
 from ..walks import precise
@@ -234,7 +235,7 @@ def _worth_it(
     pivots = np.cumsum([int(counts[part][column]) for part, column in doubtful])
     allowed = pivots_allowed(program, for_certain)
     if thorough:  # a column is worth as much as a problem of its own
-        allowed = min(len(doubtful) * allowed, pivots_allowed(program, True))
+        allowed = min(len(doubtful) * allowed, int(SEVERAL_COLUMNS * pivots_allowed(program, True)))
     fit = int(np.searchsorted(pivots, allowed, side="right"))
     control.notes.append(ILL_CONDITIONED[fit == len(doubtful)])
     return doubtful[: fit if thorough or fit == len(doubtful) else 0], allowed, for_certain
@@ -295,7 +296,16 @@ def _doubtful(
         doubtful = np.flatnonzero(lost | (ended.doubt > DOUBTFUL) | (off > MISMATCH)).tolist()
         found += [(not lost[column], -float(off[column]), part, column) for column in doubtful]
     order = sorted(found)
-    return [(part, column) for _, _, part, column in order], bool(order) and not order[0][0]
+    for_certain = bool(order) and not order[0][0]
+    if for_certain and thorough:
+        # They share a matrix: where it takes the digits of most columns, it takes those of all.
+        every = [
+            (part, column) for part, at in enumerate(walked) for column in range(len(at[1].ends))
+        ]
+        if 2 * len(order) > len(every):
+            known = {one[2:] for one in order}
+            order += [(True, 0.0, *one) for one in every if one not in known]
+    return [(part, column) for _, _, part, column in order], for_certain
 
 
 def _with_columns(
