@@ -11,6 +11,8 @@ from docutils.utils.math import MathError
 from docutils.utils.math.latex2mathml import tex2mathml
 from sphinx.util import logging
 
+import sparseopt
+
 project = "sparseopt"
 author = "The sparseopt developers"
 copyright = author
@@ -109,6 +111,7 @@ def _block_mathml(self: Any, node: Any) -> None:
 
 
 def setup(app: Any) -> None:
-    """Register what is not an extension of its own."""
+    """Register what is not an extension of its own, and compile what the examples run."""
+    sparseopt.warm_up()
     app.add_html_math_renderer("mathml", (_inline_mathml, None), (_block_mathml, None))
     app.connect("autodoc-process-docstring", _fitted_attributes, priority=900)
