@@ -7,7 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from random_attacks import random_problem, stated_point
-from segment_attacks import ATTACKS, forgeries
+from scipy.optimize import linprog
+from segment_attacks import ATTACKS, Editor, forgeries, restated
 from test_exact import verdict
 from thorough import first
 
@@ -225,3 +226,40 @@ def test_no_vertex_beside_loose_rows_alone_is_believed(seed):
     assert claims
     for _, claim in claims:
         assert check(problem, claim).verdict is not Verdict.VERIFIED
+
+
+def with_a_far_range(seed):
+    """Half of the rows are reached at lam near 1e12 only."""
+    rng = np.random.default_rng(seed)
+    A, b = rng.uniform(0.2, 2.0, (4, 8)), rng.uniform(0.5, 2.0, 4)
+    rates = np.append(b * rng.uniform(size=4), np.zeros(4))
+    costs = rng.uniform(0.2, 1.0, 8), np.zeros(8)
+    return ParametricLP(np.vstack([A, A]), np.append(b, 1e12 * b), rates, *costs)
+
+
+@pytest.mark.parametrize("seed", [9, 12, 29, 41])
+def test_what_is_little_at_a_far_lam_is_not_lost_near_zero(seed):
+    """In double precision knots at lam of 1 to 40 are rounding errors of those at 1e12."""
+    problem = with_a_far_range(seed)
+    result = sparseopt.solve(problem)
+    assert result.verdict is Verdict.VERIFIED, result.check_messages
+    for lam in (0.5, 5.0, 100.0):
+        within = (problem.b + lam * problem.b_bar)[:4]  # HiGHS is wrong beside the loose ones
+        one = linprog(-problem.c, A_ub=problem.A[:4], b_ub=within, bounds=(0.0, None))
+        value = problem.objective(result.path.at(lam), lam)
+        assert value == pytest.approx(-one.fun, rel=1e-12)
+
+
+@pytest.mark.parametrize("seed", [1, 10, 18])
+def test_no_number_is_hidden_by_the_far_end_of_a_segment(tmp_path, seed):
+    """x_j = -0.5 at lam = 2 is false, whatever the others come to at the segment's end of 1e12."""
+    problem = with_a_far_range(seed)
+    result = sparseopt.solve(problem)
+    assert believed(tmp_path, problem, result)[0]
+    editor = Editor(problem.canonical(), problem.canonical_sign)
+    segments = editor.read(result.path, result.certificate)
+    (at,) = (s for s, one in enumerate(segments) if 0.0 < one.low < 10.0 and one.high > 1e10)
+    segments[at].theta[0, np.flatnonzero(segments[at].theta[0] == 0.0)[0]] = -0.5
+    false = restated(result, *editor.write(result.path, result.certificate, segments))
+    assert min(false.path.at(1.01 * segments[at].low)) < -0.4
+    assert not any(believed(tmp_path, problem, false))

@@ -280,13 +280,16 @@ class HomotopySolve:
         if start.basis is None:
             return outcome
         failed = lost or outcome.reason == "slow_progress"
+        if not (failed or doubtful):
+            if self.recorder.count > pivots_allowed(self.program, False):
+                return outcome
+            worst = strays(self.program, self.recorder)
+            if worst <= MISMATCH:
+                return outcome
+            failed = lost = worst > LOST_MISMATCH
         # a walk that lost its way may have pivoted much more often than it recorded segments
         allowed = pivots_allowed(self.program, failed)
-        walk_again = self.recorder.count <= allowed
-        if not (failed or doubtful):
-            if not walk_again or strays(self.program, self.recorder) <= MISMATCH:
-                return outcome
-        elif not walk_again:
+        if self.recorder.count > allowed:
             self._note(ILL_CONDITIONED[False])
             return outcome
         walked = follow_precisely(

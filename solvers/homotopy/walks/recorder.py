@@ -285,7 +285,37 @@ def _strays(program: ScaledProgram, part: SegmentRecords, codes: Array) -> float
         _beyond(program.slopes, above, v, lam, -1.0),
         _beyond(program.kinks, under, z, lam, 1.0),
         _beyond(program.kinks, over, z, lam, -1.0),
+        _leave(program, part, codes, theta, nu),
     )
+
+
+def _leave(
+    program: ScaledProgram, part: SegmentRecords, codes: Array, theta: Array, nu: Array
+) -> float:
+    """Return by how much variables leave their pieces and rows' multipliers their slopes.
+
+    At either end of a segment, relative to the largest of them there: where a range ends at a lam
+    of 10^13, what is little there is not so at 1.
+    """
+    p, index, at_kink = program.p, codes >> 1, codes & 1 == 1
+    first, ends = program.kink_ptr[:p] + index[:, :p], program.kink_ptr[1 : p + 1]
+    under = np.where(at_kink[:, :p] | (index[:, :p] == 0), -1, first - 1)
+    over = np.where(at_kink[:, :p] | (first >= ends), -1, first)
+    slope = np.where(at_kink[:, p:], program.slope_ptr[p:-1] + index[:, p:], -1)
+    above = np.where(slope < 0, -1, slope + 1)
+    worst, lengths = 0.0, np.where(np.isfinite(part.high), part.high - part.low, 0.0)[:, None]
+    for step in (0.0, lengths):
+        lam = part.low[:, None] + step
+        x, v = ([side[0] + step * side[1], side[1]] for side in (theta, nu))
+        for lines, at, numbers, sign in (
+            (program.kinks, under, x, 1.0),
+            (program.kinks, over, x, -1.0),
+            (program.slopes, slope, v, 1.0),
+            (program.slopes, above, v, -1.0),
+        ):
+            largest = np.abs(numbers[0]).max(axis=1, initial=0.0)
+            worst = max(worst, _beyond(lines, at, numbers, lam, sign, largest))
+    return worst
 
 
 def _missed(lines: Array, at: Array, x: Array, lam: Array, terms: Callable[[], Array]) -> float:
@@ -315,8 +345,13 @@ def _in_objective(
     return np.abs((there * (x - target)).sum(axis=1)), np.abs(there * target).sum(axis=1)
 
 
-def _beyond(lines: Array, at: Array, x: list[Array], lam: Array, sign: float) -> float:
-    """Return by how much x, values and rates, is beyond the lines `at`; -1 where there is none."""
+def _beyond(
+    lines: Array, at: Array, x: list[Array], lam: Array, sign: float, least: Array | None = None
+) -> float:
+    """Return by how much x, values and rates, is beyond the lines `at`; -1 where there is none.
+
+    Relative to the sizes of both, and to `least` of each segment.
+    """
     base = lines[0][at]
     over = sign * (base + lam * lines[1][at] - x[0])
     here = np.nonzero((over > 0.0) & (at >= 0) & np.isfinite(base))
@@ -324,6 +359,8 @@ def _beyond(lines: Array, at: Array, x: list[Array], lam: Array, sign: float) ->
         return 0.0
     slope, value, rate = lines[1][at[here]], x[0][here], x[1][here]
     size = np.abs(base[here]) + np.abs(value) + lam[here[0], 0] * (np.abs(slope) + np.abs(rate))
+    if least is not None:
+        size += least[here[0]]
     return float((over[here] / np.maximum(size, TINY)).max())
 
 

@@ -96,7 +96,7 @@ class Units:
 
     def least_z(self, lam: Array | float) -> Array:
         """Return the units of z at lam by the smallest kinks alone, shape (p + m,)."""
-        return np.asarray((self.least[0] + np.maximum(lam, self.lam) * self.least[1]) / self.factor)
+        return np.asarray((self.least[0] + lam * self.least[1]) / self.factor)
 
     def most(self, lam: float) -> tuple[Array, Array]:
         """Return bounds of z and v at lam, without a product with A."""

@@ -280,8 +280,10 @@ class _SideConditions:
         if found.place == 2:
             wide, least = (rate for _, rate in pairs)
         else:
-            lam = self.lams[found.place, found.segment]
-            wide, least = (constant + lam * rate for constant, rate in pairs)
+            lams = self.lams[found.place, found.segment], found.reach[found.segment]
+            wide, least = (
+                constant + lam * rate for (constant, rate), lam in zip(pairs, lams, strict=True)
+            )
         little = np.minimum(wide, LOOSE * np.maximum(found.size, least))
         return NOISE / SEGMENT * wide, NOISE / SEGMENT * little
 
