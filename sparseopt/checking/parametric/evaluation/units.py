@@ -54,6 +54,8 @@ class Units:
         The largest of each that prevails, in each of the blocks that A falls apart into.
     least : array of shape (4,)
         The smallest kinks and slopes that are not 0, constants and rates, scaled.
+    least_lam : float
+        The unit of lam by the smallest constants; 0 where the data have none.
     """
 
     program: PiecewiseLinearProgram
@@ -62,6 +64,7 @@ class Units:
     largest: Array
     top: Array
     least: Array
+    least_lam: float
 
     @property
     def kinks(self) -> Array:
@@ -96,7 +99,8 @@ class Units:
 
     def least_z(self, lam: Array | float) -> Array:
         """Return the units of z at lam by the smallest kinks alone, shape (p + m,)."""
-        return np.asarray((self.least[0] + lam * self.least[1]) / self.factor)
+        constant, rate = self.least[:2]
+        return np.asarray((constant + np.maximum(lam, self.least_lam) * rate) / self.factor)
 
     def most(self, lam: float) -> tuple[Array, Array]:
         """Return bounds of z and v at lam, without a product with A."""
@@ -142,11 +146,16 @@ def units_of(program: PiecewiseLinearProgram) -> Units:
     copies, p = program.A.copies, program.A.shape[1]
     blocks = np.concatenate([part.reshape(4, copies, -1) for part in np.split(own, [p], 1)], 2)
     top = np.array([[prevailing(block) for block in side] for side in blocks])
-    pairs = zip(top[::2].max(axis=1), largest[1::2], strict=True)
-    ratios = [constant / rate for constant, rate in pairs if constant > 0.0 and rate > 0.0]
     least = np.array([side[side > 0.0].min(initial=np.inf) for side in own])
     least[np.isinf(least)] = 0.0
-    return Units(program, factor, min(ratios, default=0.0), largest, top, least)
+    lam, least_lam = (_lam_unit(constants, largest) for constants in (top.max(axis=1), least))
+    return Units(program, factor, lam, largest, top, least, least_lam)
+
+
+def _lam_unit(constants: Array, largest: Array) -> float:
+    """Return the least lam at which kinks or slopes that are constant meet the largest rates."""
+    pairs = zip(constants[::2], largest[1::2], strict=True)
+    return float(min((c / rate for c, rate in pairs if c > 0.0 and rate > 0.0), default=0.0))
 
 
 def _own(program: PiecewiseLinearProgram, factor: Array) -> Array:

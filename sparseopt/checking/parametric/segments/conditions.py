@@ -82,7 +82,8 @@ def breaches(
     def columns_size(nu: Array) -> Array:
         return A.abs_rmatvec(np.abs(nu))
 
-    lams = np.maximum(np.stack([low, low + step]), units.lam)
+    ends = np.stack([low, low + step])
+    lams = np.maximum(ends, units.lam), np.maximum(ends, units.least_lam)
     primal = _SideConditions(
         "primal",
         bases.z,
@@ -163,7 +164,7 @@ class _SideConditions:
     weight: Array
     unit: Callable[[], Array]
     least: Array
-    lams: Array
+    lams: tuple[Array, Array]
     conditioned: Callable[[int, int, Array], float]
 
     @property
@@ -280,9 +281,9 @@ class _SideConditions:
         if found.place == 2:
             wide, least = (rate for _, rate in pairs)
         else:
-            lams = self.lams[found.place, found.segment], found.reach[found.segment]
             wide, least = (
-                constant + lam * rate for (constant, rate), lam in zip(pairs, lams, strict=True)
+                constant + lams[found.place, found.segment] * rate
+                for (constant, rate), lams in zip(pairs, self.lams, strict=True)
             )
         little = np.minimum(wide, LOOSE * np.maximum(found.size, least))
         return NOISE / SEGMENT * wide, NOISE / SEGMENT * little
