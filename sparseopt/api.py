@@ -168,7 +168,9 @@ def solve(
     else:
         engine = get_backend(backend) if isinstance(backend, str) else backend
         if not isinstance(engine, Backend):
-            raise ParamError(f"backend must be a name or a Backend, got {backend!r}")
+            made = isinstance(backend, type) and issubclass(backend, Backend)
+            hint = f": give an instance, {backend.__name__}()" if made else ""
+            raise ParamError(f"backend must be a name or a Backend, got {backend!r}{hint}")
     result = engine.solve(problem, asked, options, warm_start, on_progress, cancel)
     auto = backend == "auto"
     stuck = auto and result.limit is Limit.SLOW_PROGRESS and result.x is None

@@ -99,6 +99,8 @@ def _draw(shown: Any, ax: Axes | None = None, **style: Any) -> Any:
         if hasattr(shown, fitted):
             return resolve(display).from_estimator(shown, ax=ax, **style).ax_
     unfitted = " that is not fitted: call fit first" if hasattr(shown, "fit") else ""
+    if hasattr(shown, "steps"):
+        unfitted = " of several steps: draw its last one, pipeline[-1]"
     raise ParamError(
         f"there is no picture of a {type(shown).__name__}{unfitted}; draw a result, a path, a "
         "selection, an ROC curve, a two-sample test, coefficients or a fitted estimator"

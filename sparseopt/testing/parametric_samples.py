@@ -17,7 +17,7 @@ from sparseopt.problems.parametric.problem import (
     ParametricProblem,
     PiecewiseLinearProgram,
 )
-from sparseopt.problems.parametric.regression import DantzigSelector, LADLasso
+from sparseopt.problems.parametric.regression import DantzigSelector, LADLasso, QuantileLasso
 
 _FEASIBLE = 1e-9
 """Violation of a vertex that counts as rounding, relative to the kinks."""
@@ -143,6 +143,20 @@ def _closed_forms(rng: np.random.Generator) -> Iterator[PathSample]:
         LADLasso(X=np.eye(3), y=u, weights=v, bounds=(low, high)),
         1.0,
         lambda lam: float((np.abs(u - near) + np.minimum(1.0, lam * v) * np.abs(near)).sum()),
+    )
+    often = np.array([2.0, 1.0, 3.0])
+    yield PathSample(
+        "lad-sample-weights",
+        LADLasso(X=np.eye(3), y=u, weights=v, sample_weights=often),
+        3.0,
+        lambda lam: float(np.minimum(often, lam * v) @ np.abs(u)),
+    )
+    losses = often * np.where(u > 0.0, 0.3, 0.7)
+    yield PathSample(
+        "quantile-sample-weights",
+        QuantileLasso(X=np.eye(3), y=u, tau=0.3, weights=v, sample_weights=often),
+        0.9,
+        lambda lam: float(np.minimum(losses, lam * v) @ np.abs(u)),
     )
 
 

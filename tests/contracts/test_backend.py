@@ -410,6 +410,11 @@ def test_what_is_no_backend(backend):
         sparseopt.solve(PROBLEM, backend=backend)
 
 
+def test_a_class_of_backends_is_told_from_one_of_them():
+    with pytest.raises(ParamError, match=r"give an instance, Scripted\(\)"):
+        sparseopt.solve(PROBLEM, backend=Scripted)
+
+
 @pytest.mark.parametrize("problem", [None, "problem.npz", np.eye(2)])
 def test_what_is_no_problem(problem):
     with pytest.raises(ParamError, match="solve takes a Problem"):

@@ -193,6 +193,29 @@ def test_faults_of_a_path(backend, names):
     assert _failed(backend(), *full) == full
 
 
+class Forgetful(PARAMETRIC):
+    def _solve(self, problem, params, options, control):
+        if getattr(problem, "sample_weights", None) is not None:
+            problem = replace(problem, sample_weights=None)
+        return super()._solve(problem, params, options, control)
+
+
+class Reversed(PARAMETRIC):
+    def _solve(self, problem, params, options, control):
+        if problem.kind == "quantile-lasso":
+            problem = replace(problem, tau=1.0 - problem.tau)
+        return super()._solve(problem, params, options, control)
+
+
+@pytest.mark.parametrize(
+    ("backend", "sample"),
+    [(Forgetful, "lad-sample-weights"), (Reversed, "quantile-sample-weights")],
+)
+def test_a_problem_that_is_read_wrongly(backend, sample):
+    full = [f"parametric/{sample}/values"]
+    assert _failed(backend(), *full) == full
+
+
 class Spendthrift(KnapsackDP):
     def _solve(self, problem, params, options, control):
         result = super()._solve(problem, params, options, control)

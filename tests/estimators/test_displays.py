@@ -11,6 +11,8 @@ import scipy.sparse as sp
 from matplotlib.figure import Figure
 from sklearn.base import clone
 from sklearn.datasets import load_wine
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 import sparseopt
 from sparseopt.errors import ParamError
@@ -124,6 +126,13 @@ def test_what_has_no_such_picture_is_an_error_in_words():
     assert CrossValidationDisplay.from_estimator(chosen).shown is chosen.selection_
     with pytest.raises(ParamError, match="a NeighbourhoodGraph has no path"):
         PathDisplay.from_estimator(NeighbourhoodGraph(k=1).fit(DATA))
+
+
+def test_a_pipeline_is_drawn_by_its_last_step():
+    fitted = make_pipeline(StandardScaler(), LADLasso(lam=1.0)).fit(X, Y)
+    with pytest.raises(ParamError, match=r"several steps: draw its last one, pipeline\[-1\]"):
+        sparseopt.plot(fitted)
+    assert sparseopt.plot(fitted[-1]) is not None
 
 
 @pytest.mark.parametrize(
