@@ -293,6 +293,8 @@ class PathEstimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
     @abstractmethod
     def _problem(self, X: Array, y: Array, counts: Array | None, names: list[str] | None) -> Any:
         """Return the problem of the data, with an intercept and scales where they are asked for."""
+        name = type(self).__name__
+        raise NotImplementedError(f"{name} must define _problem(self, X, y, counts, names)")
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:

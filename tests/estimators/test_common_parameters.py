@@ -37,6 +37,7 @@ from sparseopt.estimators import (
     SparseRegression,
     StabilitySelector,
 )
+from sparseopt.estimators.base import PathRegressor
 from sparseopt.estimators.columns import as_dense
 
 X, y = load_diabetes(return_X_y=True, scaled=False)
@@ -275,3 +276,11 @@ def test_an_estimator_is_a_file_of_under_80_lines_of_code():
     files = {Path(sys.modules[name].__file__) for name in modules}
     long = {f.name: lines_of_code(f.read_text(encoding="utf-8")) for f in files}
     assert {name for name, count in long.items() if count >= 80} == {"displays.py"}
+
+
+def test_an_estimator_that_poses_no_problem_says_so():
+    class Empty(PathRegressor):
+        pass
+
+    with pytest.raises(NotImplementedError, match="Empty must define _problem"):
+        Empty().fit(np.eye(3), [1.0, 2.0, 3.0])
