@@ -295,26 +295,35 @@ def _leave(
     """Return by how much variables leave their pieces and rows' multipliers their slopes.
 
     At either end of a segment, relative to the largest of them there: where a range ends at a lam
-    of 10^13, what is little there is not so at 1.
+    of 10^13, what is little there is not so at 1. What is less than :data:`MISMATCH` counts as 0.
     """
     p, index, at_kink = program.p, codes >> 1, codes & 1 == 1
-    first, ends = program.kink_ptr[:p] + index[:, :p], program.kink_ptr[1 : p + 1]
-    under = np.where(at_kink[:, :p] | (index[:, :p] == 0), -1, first - 1)
-    over = np.where(at_kink[:, :p] | (first >= ends), -1, first)
-    slope = np.where(at_kink[:, p:], program.slope_ptr[p:-1] + index[:, p:], -1)
-    above = np.where(slope < 0, -1, slope + 1)
-    worst, lengths = 0.0, np.where(np.isfinite(part.high), part.high - part.low, 0.0)[:, None]
-    for step in (0.0, lengths):
-        lam = part.low[:, None] + step
-        x, v = ([side[0] + step * side[1], side[1]] for side in (theta, nu))
-        for lines, at, numbers, sign in (
-            (program.kinks, under, x, 1.0),
-            (program.kinks, over, x, -1.0),
-            (program.slopes, slope, v, 1.0),
-            (program.slopes, above, v, -1.0),
-        ):
-            largest = np.abs(numbers[0]).max(axis=1, initial=0.0)
-            worst = max(worst, _beyond(lines, at, numbers, lam, sign, largest))
+    length = np.where(np.isfinite(part.high), part.high - part.low, 0.0)
+    s, i = np.nonzero(~at_kink[:, :p])
+    kink = program.kink_ptr[i] + index[s, i]
+    under = np.where(index[s, i] == 0, -1, kink - 1)
+    over = np.where(kink >= program.kink_ptr[i + 1], -1, kink)
+    r, j = np.nonzero(at_kink[:, p:])
+    slope = program.slope_ptr[p + j] + index[r, p + j]
+    worst = 0.0
+    for lines, pair, at, ends in (
+        (program.kinks, theta, (s, i), (under, over)),
+        (program.slopes, nu, (r, j), (slope, slope + 1)),
+    ):
+        (value, rate), low, step = (side[at] for side in pair), part.low[at[0]], length[at[0]]
+        tops = pair[0] + length[:, None] * pair[1]
+        largest = [np.abs(side).max(axis=1, initial=0.0)[at[0]] for side in (pair[0], tops)]
+        little = MISMATCH * np.minimum(*largest)
+        for end, sign in zip(ends, (1.0, -1.0), strict=True):
+            moves = lines[1][end]
+            below = sign * (lines[0][end] + low * moves - value)
+            above = below + step * sign * (moves - rate)
+            if not ((np.maximum(below, above) > little) & (end >= 0)).any():
+                continue
+            for way, most in zip((np.zeros(len(step)), step), largest, strict=True):
+                each = [(value + way * rate)[:, None], rate[:, None]]
+                off = _beyond(lines, end[:, None], each, (low + way)[:, None], sign, most)
+                worst = max(worst, off)
     return worst
 
 
