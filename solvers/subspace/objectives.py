@@ -25,7 +25,7 @@ from sparseopt.problems.subspace.distributions import (
 )
 from sparseopt.problems.subspace.sufficient import SufficientReduction
 
-from .settings import MEMORY, STATIONARY
+from .settings import EQUAL, MEMORY, STATIONARY
 
 Objective = Callable[[Array], tuple[float, Array]]
 """Gives the value at a basis W (n, k), and the gradient with respect to its entries."""
@@ -150,6 +150,9 @@ def lbfgs(
 ) -> tuple[Array, float, int]:
     """Return the end of L-BFGS, its value, and the number of iterations.
 
+    Of points whose values are equal up to rounding errors it is the one with the least gradient:
+    values tell points apart down to the square root of what they are rounded by only.
+
     Parameters
     ----------
     value : callable
@@ -162,15 +165,17 @@ def lbfgs(
     word : str
         Of what is searched, for the listener.
     """
-    best, steps = (start, np.inf), 0
+    best, steepest, steps = (start, np.inf), np.inf, 0
 
     def watched(x: Array) -> tuple[float, Array]:
-        nonlocal best
+        nonlocal best, steepest
         if np.isfinite(best[1]) and control.limit() is not None:
             raise _Ended
         found = value(x)
-        if found[0] < best[1]:
-            best = x.copy(), found[0]
+        steep = float(np.abs(found[1]).max(initial=0.0))
+        rounding = EQUAL * (1.0 + abs(found[0]))
+        if found[0] < best[1] - rounding or (found[0] <= best[1] + rounding and steep < steepest):
+            best, steepest = (x.copy(), found[0]), steep
         return found
 
     def count(intermediate_result: Any) -> None:

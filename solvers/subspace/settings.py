@@ -47,6 +47,9 @@ MEMORY = 20
 STATIONARY = 1e-10
 """Largest entry of the gradient, in units of the objective's scale, at which a descent ends."""
 
+EQUAL = 1e-15
+"""Difference of values in that unit that may be rounding."""
+
 SINGULAR = 1e-12
 """Variance of a direction, relative to the largest one, that counts as none."""
 
