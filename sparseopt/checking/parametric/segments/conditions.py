@@ -93,7 +93,7 @@ def breaches(
         rows_size,
         units.factor[:p],
         lambda: units.kinks,
-        np.divide.outer(units.least[:2], units.factor),
+        lambda at: np.divide.outer(units.least[:2], units.factor[at]),
         lams,
         partial(_conditioned, bases),
     )
@@ -106,7 +106,7 @@ def breaches(
         columns_size,
         1.0 / units.factor[p:],
         lambda: units.slopes,
-        np.multiply.outer(units.least[2:], units.factor),
+        lambda at: np.multiply.outer(units.least[2:], units.factor[at]),
         lams,
         partial(_conditioned_multiplier, bases, p),
     )
@@ -163,7 +163,7 @@ class _SideConditions:
     product_size: Callable[[Array], Array]
     weight: Array
     unit: Callable[[], Array]
-    least: Array
+    least: Callable[[Array], Array]
     lams: tuple[Array, Array]
     conditioned: Callable[[int, int, Array], float]
 
@@ -271,13 +271,13 @@ class _SideConditions:
     def _noise(self, found: _Violations) -> tuple[Array, Array]:
         """Return the rounding errors that the coordinates' units have, whatever the terms.
 
-        And those by the terms, or the smallest units: where most numbers of the data are so loose
-        that nothing reaches them, the former would excuse anything. Zeros where all is small
-        anyway: the units of all coordinates take memory.
+        And those by the terms, or the smallest kinks or slopes: where most numbers of the data are
+        so loose that nothing reaches them, the former would excuse anything. Zeros where all is
+        small anyway: the units of all coordinates take memory.
         """
         if not (found.amount > SEGMENT * found.size).any():
             return np.zeros(len(found.amount)), np.zeros(len(found.amount))
-        pairs = self.unit()[:, found.coordinate], self.least[:, found.coordinate]
+        pairs = self.unit()[:, found.coordinate], self.least(found.coordinate)
         if found.place == 2:
             wide, least = (rate for _, rate in pairs)
         else:

@@ -426,11 +426,7 @@ def _off_below(
     Upper ends may be 10^12 times as far, and what is little there is not so on the way. Numbers
     that solve the equations may be off by what the kernel's condition makes of rounding.
     """
-    p, noise, solved = theta[0].shape[1], COPY / STORED, np.zeros((2, len(low)))
-    for systems in bases.systems:
-        here = systems.segments
-        x, u = _beside(theta, here, systems.columns), _beside(nu, here, systems.rows)
-        solved[:, here] = systems.backward_errors(x, u, noise * low[here], noise / length[here])
+    p, noise = theta[0].shape[1], COPY / STORED
     for side, (name, stated, found, known) in enumerate(
         (
             ("theta", theta, bases.theta, copied[:, :p]),
@@ -439,8 +435,15 @@ def _off_below(
     ):
         value, rate = (np.abs(part).max(axis=1) for part in found)
         off, near = np.abs(stated[0] - found[0]), value + low * rate
+        suspect = off.max(axis=1) > SEGMENT * near
+        if not suspect.any():
+            continue
         wrong = np.where(known, off, 0.0).max(axis=1) > SEGMENT * near
-        wrong |= (off.max(axis=1) > SEGMENT * near) & (solved[side] > STORED)
+        for systems in bases.systems:
+            here = systems.segments
+            x, u = _beside(theta, here, systems.columns), _beside(nu, here, systems.rows)
+            solved = systems.backward_errors(x, u, noise * low[here], noise / length[here])[side]
+            wrong[here] |= suspect[here] & (solved > STORED)
         for segment in np.flatnonzero(wrong).tolist():
             error = float(ratio_of(off[segment].max(), near[segment]))
             message = f"the stated {name} is off by {error:.3g} where lam is low"
