@@ -57,8 +57,8 @@ STUDY = Study(
     tables=(
         TableSpec(
             title="Mean absolute error",
-            rows=("method", "features"),
-            columns=("value",),
+            rows=("features",),
+            columns=("method",),
             values=("difference",),
             source="Vinaroz and others (2022), figure 1",
         ),

@@ -291,10 +291,11 @@ STUDY = Study(
     tables=(
         TableSpec(
             title="Measured, and the goal",
-            rows=("promise", "case", "measure", "goal"),
+            rows=("promise", "measure", "goal"),
             columns=("value",),
-            values=("measured",),
+            values=("measured:min", "measured:max"),
             statistic="max",
+            note="The least and the largest value of all cases.",
         ),
     ),
 )

@@ -142,8 +142,8 @@ STUDY = Study(
         ),
         TableSpec(
             title="Seconds of processor time for a reduction",
-            rows=("data", "method"),
-            columns=("k",),
+            rows=("data",),
+            columns=("method",),
             values=("seconds",),
             statistic="median",
         ),
