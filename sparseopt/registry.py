@@ -126,8 +126,11 @@ def get_backend(name: str) -> Backend:
 
         names = backend_names()
         near = difflib.get_close_matches(name, names, 3)
-        there = f"did you mean {' or '.join(near)}?" if near else f"there are: {', '.join(names)}"
-        raise BackendNotFound(f"no backend is called {name!r}; {there}")
+        there = f"did you mean {' or '.join(near)}?" if near else f"there are: {', '.join(names)}."
+        raise BackendNotFound(
+            f"no backend is called {name!r}; {there} One that is not registered is given as an "
+            "object: backend=MyBackend()"
+        )
     try:
         backend = resolve(target)()
     except Exception as error:

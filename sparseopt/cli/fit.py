@@ -120,7 +120,7 @@ def fit(
         ProgressLine(f"reading {table}", enabled=not as_json) as progress,
         stdout_kept_clean(as_json),
     ):
-        X, y, sample_weight = read_raw(
+        data = read_raw(
             table,
             target,
             classes=chosen.target == "classes",
@@ -131,11 +131,13 @@ def fit(
         )
         progress.text = "solving"
         try:
-            weighted = {} if sample_weight is None else {"sample_weight": sample_weight}
-            fitted = estimator.fit(X, y, **weighted)
+            weighted = {} if data.weights is None else {"sample_weight": data.weights}
+            fitted = estimator.fit(data.X, data.y, **weighted)
         except ValueError as error:
             raise ParamError(str(error)) from error
-    facts = {**facts_of(fitted, target), "rows": len(X), "columns": X.shape[1]}
+    facts = {**facts_of(fitted, target), "rows": len(data.X), "columns": data.X.shape[1]}
+    if data.left_out:
+        facts["rows left out"] = data.left_out
     if as_json:
         print_json({**facts, **shown_of(fitted)})
     else:

@@ -6,6 +6,7 @@ import itertools
 import re
 import warnings
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,27 @@ _LOOK = 100
 _SEPARATORS = {".csv": ",", ".tsv": "\t", ".txt": r"\s+"}
 
 
+@dataclass(frozen=True)
+class RawTable:
+    """What a model is fitted to.
+
+    Attributes
+    ----------
+    X : data frame of float
+        The candidates.
+    y : series, optional
+        The target as it is in the file.
+    weights : series of float, optional
+    left_out : int
+        Observations with missing values, which are not among these.
+    """
+
+    X: pd.DataFrame
+    y: pd.Series | None
+    weights: pd.Series | None
+    left_out: int
+
+
 def read_raw(
     file: Path,
     target: str | None,
@@ -28,8 +50,8 @@ def read_raw(
     indicators: Sequence[str],
     skip_missing: bool,
     weights: str | None = None,
-) -> tuple[pd.DataFrame, pd.Series | None, pd.Series | None]:
-    """Read a table; return the candidates, all numbers, the target as it is, and the weights.
+) -> RawTable:
+    """Read a table.
 
     Parameters
     ----------
@@ -53,7 +75,7 @@ def read_raw(
 
     Returns
     -------
-    (data frame of float, series or None, series of float or None)
+    RawTable
 
     Raises
     ------
@@ -80,7 +102,7 @@ def read_raw(
     if target == weights is not None:
         raise ParamError(f"{target} cannot be both the target and the weights")
     frame = frame.drop(columns=[*dict.fromkeys(drop)])
-    missing = frame.isna()
+    missing, left_out = frame.isna(), 0
     if missing.to_numpy().any():
         if not skip_missing:
             row, name = _first(missing)
@@ -89,6 +111,7 @@ def read_raw(
                 f"observations out ({int(missing.any(axis=1).sum())} of {len(frame)}), "
                 f"--drop {name} the column"
             )
+        left_out = int(missing.any(axis=1).sum())
         frame = frame[~missing.any(axis=1)]
     if frame.empty:
         raise ProblemError(f"{file}: there are no observations in it")
@@ -96,13 +119,13 @@ def read_raw(
     if weights is not None:
         w, frame = _numbers(file, frame[[weights]])[weights], frame.drop(columns=weights)
     if target is None:
-        return _numbers(file, _with_indicators(frame, indicators)), None, w
+        return RawTable(_numbers(file, _with_indicators(frame, indicators)), None, w, left_out)
     y, X = frame[target], frame.drop(columns=target)
     if not X.shape[1]:
         raise ParamError(f"{file} has the target alone: there is nothing to explain it by")
     if not classes:
         y = _numbers(file, frame[[target]])[target]
-    return _numbers(file, _with_indicators(X, indicators)), y, w
+    return RawTable(_numbers(file, _with_indicators(X, indicators)), y, w, left_out)
 
 
 def _frame(file: Path) -> pd.DataFrame:

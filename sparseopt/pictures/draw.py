@@ -52,8 +52,9 @@ def plot(
     Parameters
     ----------
     shown : object
-        Of a Result, or of a fitted estimator's, its path is drawn, by the family's picture of that
-        kind of path; without a path its coefficients
+        Of a Result its path is drawn, by the family's picture of that kind of path, and of a fitted
+        estimator the path with its choice
+        (:class:`~sparseopt.estimators.PathDisplay`); without a path the coefficients
         (:func:`~sparseopt.pictures.plot_values`); of a subspace the points in it
         (:func:`~sparseopt.pictures.plot_subspace`). Of sparse components their loadings, of a graph
         of neighbours its edges. Of a graphical model that is not solved yet: its candidate edges.
@@ -84,7 +85,12 @@ def plot(
 
 
 def _answer(shown: Any) -> Any:
-    """Return the result, coefficients or test of a fitted estimator; all else as it is."""
+    """Return the result, coefficients or test of a fitted estimator; all else as it is.
+
+    An estimator with a path draws it itself, since it knows its choice.
+    """
+    if hasattr(shown, "fit") and getattr(shown, "path_", None) is not None:
+        return shown
     found = getattr(shown, "result_", getattr(shown, "test_", shown))
     if isinstance(found, Result) and found.path is None and hasattr(shown, "coefficients_"):
         return shown.coefficients_
@@ -108,10 +114,11 @@ def _draw(shown: Any, ax: Axes | None = None, **style: Any) -> Any:
 
 
 _DISPLAYS = {
+    "path_": "sparseopt.estimators:PathDisplay",
     "adjusted_variance_": "sparseopt.estimators:ComponentsDisplay",
     "graph_": "sparseopt.estimators:GraphDisplay",
 }
-"""What draws the estimators that have this fitted attribute and no single result."""
+"""What draws the estimators that have this fitted attribute."""
 
 
 @_draw.register(Result)

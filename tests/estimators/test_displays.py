@@ -46,7 +46,8 @@ X, Y = DATA.drop(columns="alcohol"), DATA["alcohol"]
 def test_a_path_with_the_chosen_lam():
     model = DantzigSelectorCV().fit(X, Y)
     shown = PathDisplay.from_estimator(model)
-    assert any(np.allclose(line.get_xdata(), model.lam_) for line in shown.ax_.lines)
+    for ax in (shown.ax_, sparseopt.plot(model)):
+        assert any(np.allclose(line.get_xdata(), model.lam_) for line in ax.lines)
     curve = CrossValidationDisplay.from_estimator(model)
     assert curve.figure_ is curve.ax_.figure
     with pytest.raises(ParamError, match="holds nothing that a rule compared"):
