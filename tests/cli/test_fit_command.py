@@ -118,7 +118,10 @@ def test_raw_tables(tmp_path):
         assert done.exit_code == 2 and message in done.output
     done = run(*given, "--skip-missing", "--indicators", "city", "--drop", "id")
     assert done.exit_code == 0, done.output
-    assert (json.loads(done.stdout)["rows left out"], json.loads(done.stdout)["rows"]) == (1, len(frame) - 1)
+    assert (json.loads(done.stdout)["rows left out"], json.loads(done.stdout)["rows"]) == (
+        1,
+        len(frame) - 1,
+    )
     kept = frame.drop(columns=["target", "id", "city"]).assign(
         **{"city=Rome": (frame["city"] == "Rome").astype(float)}
     )

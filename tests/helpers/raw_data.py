@@ -1,6 +1,6 @@
 """Small random problems on data as people have them: units, offsets, near-collinear columns.
 
-Twelve kinds of data times ten models; a seed gives the same problem for ever. The study
+Twelve kinds of data times twelve models; a seed gives the same problem for ever. The study
 ``raw-data`` of ``sparseopt bench`` solves and checks thousands of each; from a clone,
 
     PYTHONPATH=tests/helpers python -m raw_data --cases 20 [--model clime] [--kind offset]
@@ -222,6 +222,36 @@ def _matrix(rng: Rng, data: Callable[..., Array]) -> tuple[ParametricProblem, Ar
     return MatrixDantzig(X, Z, Y + 0.1 * Y.std() * rng.normal(size=Y.shape)), X
 
 
+def _loose_lp(rng: Rng, data: Callable[..., Array]) -> tuple[ParametricProblem, Array]:
+    """Most rows out of reach: their limits are up to 1e16 times what others allow."""
+    problem, A = _lp(rng, data)
+    far = 10.0 ** rng.uniform(4.0, 16.0, len(A)) * (rng.random(len(A)) < 0.7)
+    far[-A.shape[1] :] = 0.0  # the limits stay, or nothing would be bounded
+    b_bar = problem.b_bar * (1.0 + far * (rng.random(len(A)) < 0.5))
+    return problem.with_changes(b=problem.b * (1.0 + far), b_bar=b_bar), A
+
+
+def _far_bounds(rng: Rng, data: Callable[..., Array]) -> tuple[ParametricProblem, Array]:
+    """Regressions whose bounds are near, nowhere, or written as a large number."""
+    X = data(rng, *_sizes(rng))
+    size = np.abs(X).max(axis=0)
+    unit = 1.0 / np.where(size > 0.0, size, 1.0)
+
+    def ends() -> Array:
+        far = 10.0 ** rng.uniform(4.0, 16.0, X.shape[1])
+        near = rng.uniform(0.01, 1.0, X.shape[1])
+        return rng.choice([0.0, 1.0, 1.0, np.inf], X.shape[1]) * np.where(
+            rng.random(X.shape[1]) < 0.5, far, near
+        )
+
+    low, high = -unit * ends(), unit * ends()
+    low[low < -1e19], high[high > 1e19] = -np.inf, np.inf  # what is written as no bound
+    y = _response(rng, X)
+    if rng.random() < 0.5:
+        return DantzigSelector(X, y, bounds=(low, high)), X
+    return LADLasso(X, y, fit_intercept=bool(rng.random() < 0.5), bounds=(low, high)), X
+
+
 MODELS: dict[str, Callable[..., tuple[ParametricProblem, Array]]] = {
     "dantzig-selector": _dantzig,
     "lad-lasso": _lad,
@@ -233,6 +263,8 @@ MODELS: dict[str, Callable[..., tuple[ParametricProblem, Array]]] = {
     "compressed-sensing": _sensing,
     "parametric-lp": _lp,
     "matrix-dantzig": _matrix,
+    "loose-lp": _loose_lp,
+    "far-bounds": _far_bounds,
 }
 
 

@@ -36,7 +36,14 @@ from ..walks.precise import (
     follow_precisely,
     pivots_allowed,
 )
-from ..walks.recorder import Recorder, assemble, mismatch, norm_weights, strays
+from ..walks.recorder import (
+    Recorder,
+    assemble,
+    mismatch,
+    norm_weights,
+    objective_from_multipliers,
+    strays,
+)
 from ..walks.start import Start, crash, make_optimal, optimal_from, top_basis
 from .columns import solve_columns
 from .each import solve_each
@@ -292,6 +299,7 @@ class HomotopySolve:
         if self.recorder.count > allowed:
             self._note(ILL_CONDITIONED[False])
             return outcome
+        by_multipliers = objective_from_multipliers(self.canonical)
         walked = follow_precisely(
             self.program,
             exact_matrix(self.program),
@@ -304,13 +312,14 @@ class HomotopySolve:
             max_pivots=allowed,
             max_segments=self.recorder.max_segments,
             max_nonzeros=self.recorder.max_nonzeros,
+            general=None if by_multipliers else self.canonical,
         )
         self.pivots += walked.pivots
         given_up = walked.unfinished and not failed
         self._note(ILL_CONDITIONED[not given_up])
         if given_up or not walked.replaces(outcome.reason, outcome.lam, lost):
             return outcome
-        self.recorder.replace(start.basis.codes, walked.segments)
+        self.recorder.replace(start.basis.codes, walked.segments, complete=not by_multipliers)
         lam = float(walked.segments.low[-1]) if len(walked.segments) else start.top
         return Ending(walked.reason, lam, walked.codes, walked.pivots, walked.ray)
 

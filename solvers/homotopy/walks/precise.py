@@ -36,6 +36,7 @@ from ..settings import (
     TIE,
     WILD,
 )
+from .objective import Objective
 
 __all__ = [
     "ILL_CONDITIONED",
@@ -170,6 +171,7 @@ def follow_precisely(
     max_pivots: int,
     max_segments: int = NO_RULE,
     max_nonzeros: int | None = None,
+    general: PiecewiseLinearProgram | None = None,
 ) -> Walked:
     """Follow the optimal bases from `lam` down to `end`, with all values in 106 bits.
 
@@ -191,13 +193,16 @@ def follow_precisely(
         After so many it is given up as "slow_progress".
     max_segments, max_nonzeros : int, optional
         The rules of the user.
+    general : PiecewiseLinearProgram, optional
+        As for :class:`~sparseopt.solvers.homotopy.walks.objective.Objective`.
 
     Returns
     -------
     Walked
         Its reason is one of :class:`~sparseopt.solvers.homotopy.walks.follow.Ending`.
     """
-    walk = _PreciseWalk(program, matrix, codes, lam, end, rng, top, max_segments, max_nonzeros)
+    rules = max_segments, max_nonzeros
+    walk = _PreciseWalk(program, matrix, codes, lam, end, rng, top, *rules, general)
     while True:
         unfinished = walk.pivots >= max_pivots
         try:
@@ -376,8 +381,10 @@ class _PreciseWalk:
         top: float,
         max_segments: int,
         max_nonzeros: int | None,
+        general: PiecewiseLinearProgram | None,
     ) -> None:
         self.program = program.with_pieces(program.kinks.copy(), program.slopes.copy())
+        self.objective = Objective(program, general)
         self.matrix = matrix
         self.codes = codes.astype(np.int64)
         self.recorded = self.codes.copy()
@@ -416,14 +423,14 @@ class _PreciseWalk:
         last = mover < 0 or not (lam - self.end).high > tie
         new = not last and self.early is None and np.isfinite(self.end)
         if new and values.optimal_at(self.end):
-            part = _Part.of(values, self.recorded, self.end, self.top)
+            part = _Part.of(values, self.objective, self.recorded, self.end, self.top)
             self.early = len(self.parts), part, self.codes
         low = self.end if last else min(float(lam.high), float(self.lam.high))
         pieces = self.top - low > TIE * abs(low) or (last and not self.parts)
         if pieces and self._too_many_nonzeros(values, low):
             return "max_nonzeros"
         if pieces:
-            self.parts.append(_Part.of(values, self.recorded, low, self.top))
+            self.parts.append(_Part.of(values, self.objective, self.recorded, low, self.top))
             self.recorded, self.top, self.idle = self.codes.copy(), low, 0
             if not last and len(self.parts) >= self.max_segments:
                 return "max_knots"
@@ -590,26 +597,20 @@ class _Part:
     changes: tuple[Array, Array]
 
     @classmethod
-    def of(cls, values: _Values, recorded: Array, low: float, high: float) -> _Part:
-        program, codes, p = values.program, values.codes, values.program.p
+    def of(
+        cls, values: _Values, objective: Objective, recorded: Array, low: float, high: float
+    ) -> _Part:
+        codes = values.codes
         at = low if np.isfinite(low) else 0.0
         changed = np.flatnonzero(codes != recorded)
-        nu = values.nu[0] + values.nu[1] * at
-        place = program.kink_ptr[p:-1] + np.maximum(codes[p:] - 1 + codes[p:] % 2, 0) // 2
-        kink_rate = program.kinks[1, place]
-        kink = DoubleDouble(kink_rate) * at + program.kinks[0, place]
-        rate = values.nu[1]
-        terms = DoubleDouble(np.empty((len(place), 3)))
-        terms[:, 0] = nu * kink
-        terms[:, 1] = nu * kink_rate + rate * kink
-        terms[:, 2] = rate * kink_rate
+        nu = (values.nu[0] + values.nu[1] * at).high
         theta = (values.theta[0] + values.theta[1] * at).high
         return cls(
             low,
             high,
             np.stack([theta, values.theta.high[1]]),
-            np.stack([nu.high, rate.high]),
-            -terms.sum().high,
+            np.stack([nu, values.nu.high[1]]),
+            objective.at(codes, values.w, values.nu, at),
             (changed, codes[changed]),
         )
 

@@ -29,6 +29,11 @@ class Recorder:
     """Collects the segments of a path in the program's coordinates, and holds the user's rules.
 
     Without `params` nothing is kept: for walks of which only the end matters.
+
+    Attributes
+    ----------
+    complete : bool
+        Whether the objectives have the program's offset in them, whatever its functions are.
     """
 
     def __init__(self, params: SolveParams | None = None) -> None:
@@ -39,6 +44,7 @@ class Recorder:
         self.first: Array = np.zeros(0, dtype=np.int64)
         self.parts: list[SegmentRecords] = []
         self.changes: Changes = []
+        self.complete = False
 
     def nonzeros_left(self, candidates: CandidateProgram) -> int:
         """Return how many nonzero candidates the rule allows, -1 without a rule."""
@@ -46,7 +52,7 @@ class Recorder:
             return -1
         return max(0, self.max_nonzeros - len(candidates.theta_rest[0]))
 
-    def replace(self, first: Array, segments: SegmentRecords) -> None:
+    def replace(self, first: Array, segments: SegmentRecords, complete: bool = False) -> None:
         """Hold the segments of another walk instead, in the program's coordinates.
 
         Parameters
@@ -54,8 +60,10 @@ class Recorder:
         first : int array of shape (n,)
             Codes before the first segment.
         segments : SegmentRecords
+        complete : bool, default False
+            As the attribute.
         """
-        self.first, self.count = first.copy(), len(segments)
+        self.first, self.count, self.complete = first.copy(), len(segments), complete
         if self.keeps:
             self.parts = [segments] if len(segments) else []
             self.changes = [segments.changes(s) for s in range(len(segments))]
@@ -171,7 +179,7 @@ def norm_weights(canonical: PiecewiseLinearProgram, program: ScaledProgram) -> A
     norm = norm and np.isfinite(weight[0]).all() and not weight[1].any()
     slope = canonical.psi.slope
     costly = (slope[np.isfinite(slope)] != 0.0).any() or canonical.psi.slope_rate.any()
-    if not norm or costly or not _objective_from_multipliers(canonical):
+    if not norm or costly or not objective_from_multipliers(canonical):
         return None
     return np.asarray(weight[0])
 
@@ -393,7 +401,7 @@ def assemble(
     `proofs` are the arrays "farkas", "ray", "farkas_above" and "ray_above" that prove its ends.
 
     The solutions are those that the pivots found, up to their rounding errors; where the objective
-    cannot be read off the multipliers, the bases are solved anew.
+    is not recorded and cannot be read off the multipliers, the bases are solved anew.
 
     Parameters
     ----------
@@ -425,12 +433,15 @@ def assemble(
     changed = np.concatenate([np.zeros(0, np.int64), *(index for index, _ in changes)])
     change_code = np.concatenate([np.zeros(0, np.int64), *(code for _, code in changes)])
     bases = (low, high, codes, change_ptr, changed, change_code.astype(np.int16))
-    if not _objective_from_multipliers(canonical):
+    if not (recorder.complete or objective_from_multipliers(canonical)):
         return path_from_codes(problem, *bases, stopped_by, **proofs)
 
-    o = canonical.offset
-    constant = [o[0] + low * (o[1] + low * o[2]), o[1] + 2.0 * low * o[2], np.full(len(low), o[2])]
-    objective = np.concatenate([part.objective for part in parts]) + np.stack(constant, axis=1)
+    objective = np.concatenate([part.objective for part in parts])
+    if not recorder.complete:
+        o = canonical.offset
+        objective[:, 0] += o[0] + low * (o[1] + low * o[2])
+        objective[:, 1] += o[1] + 2.0 * low * o[2]
+        objective[:, 2] += o[2]
     path = ParametricPath(
         low=low,
         high=high,
@@ -463,10 +474,19 @@ def _all_rows(parts: list[Entries], factor: Array) -> SparseRows:
     )
 
 
-def _objective_from_multipliers(program: PiecewiseLinearProgram) -> bool:
+def objective_from_multipliers(program: PiecewiseLinearProgram) -> bool:
     """Return whether the optimal value is minus the sum of the row multipliers times their kinks.
 
-    It is, where all variables' kinks are 0 and every function vanishes at all its kinks.
+    It is, but for the offset, where all variables' kinks are 0 and every function vanishes at all
+    its kinks.
+
+    Parameters
+    ----------
+    program : PiecewiseLinearProgram
+
+    Returns
+    -------
+    bool
     """
     phi, psi = program.phi, program.psi
     if phi.kink.any() or phi.kink_rate.any():

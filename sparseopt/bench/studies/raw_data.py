@@ -1,8 +1,8 @@
 """Paths on data as people have them: what the checker says of them, by model and kind of data.
 
-Twelve kinds of data (other units, offsets, powers, near-collinear columns, ...) times ten models;
-tests/helpers/raw_data.py has them. A refuted path is a complaint; columns are well conditioned
-where their condition number, in units of their own, is at most 1e10.
+Twelve kinds of data (other units, offsets, powers, near-collinear columns, ...) times twelve
+models; tests/helpers/raw_data.py has them. A refuted path is a complaint; columns are well
+conditioned where their condition number, in units of their own, is at most 1e10.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ _MODELS = (
     "compressed-sensing",
     "parametric-lp",
     "matrix-dantzig",
+    "loose-lp",
+    "far-bounds",
 )
 _KINDS = (
     "normal",

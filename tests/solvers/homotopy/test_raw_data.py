@@ -49,6 +49,46 @@ def test_an_offset_costs_no_digits_of_the_gram_matrix():
     assert any("ill-conditioned" in note for note in result.notes)
 
 
+def test_bounds_cost_no_digits_either():
+    """Paths in 106 bits were solved anew in double precision where variables have bounds."""
+    problem, X = raw_data.case("far-bounds", "offset", 500_001)
+    result = sparseopt.solve(problem)
+    assert result.verdict.value == "verified", result.check_messages
+    rows = [[Fraction(float(x)) for x in row] for row in X]
+    C, R = [1, 3], [0, 1]  # free variables and tight rows of segment 2; the others are 0
+    gram = [[sum(row[i] * row[j] for row in rows) for j in C] for i in R]
+    program, lam = problem.canonical(), Fraction(float(result.path.low[2]))
+    codes = result.certificate.arrays["codes"].astype(int)
+    ptr = result.certificate.arrays["change_ptr"]
+    changed = slice(0, ptr[3])
+    codes[result.certificate.arrays["changed"][changed]] = result.certificate.arrays["change_code"][
+        changed
+    ]
+    kinks = program.psi.ptr[R] + codes[4 + np.array(R)] // 2
+    t = [
+        Fraction(float(kink)) + lam * Fraction(float(rate))
+        for kink, rate in zip(program.psi.kink[kinks], program.psi.kink_rate[kinks], strict=True)
+    ]
+    det = gram[0][0] * gram[1][1] - gram[0][1] * gram[1][0]
+    exact = [
+        float((t[0] * gram[1][1] - t[1] * gram[0][1]) / det),
+        float((t[1] * gram[0][0] - t[0] * gram[1][0]) / det),
+    ]
+    found = result.path.at(float(result.path.low[2]))
+    assert np.allclose(found[C], exact, rtol=1e-12, atol=0.0)
+    assert result.path.objective_at(float(result.path.low[2])) == pytest.approx(
+        sum(map(abs, exact)), rel=1e-12
+    )
+
+
+def test_the_end_of_a_path_on_tiny_data_is_proven_beside_bounds_out_of_reach():
+    """Rates counted at lam = 1, where the path ends at 1e-19: rounding errors passed for small."""
+    problem, _ = raw_data.case("far-bounds", "tiny", 500_000)
+    result = sparseopt.solve(problem)
+    assert result.path.stopped_by == "infeasible_below"
+    assert result.verdict.value == "verified", result.check_messages
+
+
 def test_solutions_that_the_last_digits_of_the_data_decide_are_noted():
     """S is singular up to its last bits: below lam = 1.07 its solutions have entries of 1e16."""
     result = sparseopt.solve(random_models.case("lpd", 77))

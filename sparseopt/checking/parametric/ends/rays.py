@@ -128,8 +128,9 @@ def farkas_sum(program: PiecewiseLinearProgram, nu: Array) -> Affine | str:
             f"{coordinate_name(program, at)} is unbounded on the side that its multiplier "
             f"{-v[at]:g} points to"
         )
-    kinks = np.abs(pieces.kink) + np.abs(pieces.kink_rate)
-    far = np.maximum.reduceat(kinks, pieces.ptr[:-1])[:p]
+    far = np.maximum.reduceat(np.abs(pieces.kink) + np.abs(pieces.kink_rate), pieces.ptr[:-1])[:p]
+    # Rates count at the least lam of the data: at 1 they may be all that there is.
+    kinks = np.abs(pieces.kink) + units_of(program).least_lam * np.abs(pieces.kink_rate)
     whole = _sure_sum(pieces, kinks, nu, v, error)
     # Rounding errors that a far bound makes much of are to be zero, if that can be.
     idle = (np.abs(v) <= error) & (error * far > _FAR * whole)
