@@ -111,6 +111,7 @@ def path_from_codes(
     low = np.asarray(low, dtype=np.float64)
     high = np.asarray(high, dtype=np.float64)
     changed = np.asarray(changed, dtype=np.int64)
+    _, column = program.A.scales()
     thetas: list[tuple[Array, Array, Array]] = []
     nus: list[tuple[Array, Array, Array]] = []
     objective = np.empty((len(low), 3))
@@ -118,7 +119,7 @@ def path_from_codes(
         end = begin + codes.shape[1]
         chunk = _solve(program, codes, low[begin:end])
         objective[begin:end] = _objective(program, chunk, low[begin:end])
-        _land_on_kinks(program.phi, chunk, after, low[begin:end])
+        _land_on_kinks(program.phi, chunk, after, low[begin:end], column)
         thetas += _sparse_rows(chunk.theta)
         nus += _sparse_rows(chunk.nu)
     path = ParametricPath(
@@ -272,17 +273,29 @@ def _product(length: int, full: Any, some: Any, pairs: Array) -> Array:
 
 
 def _solve_kernel(B: Array, target: Array, slopes: Array) -> tuple[Array, Array]:
-    """Solve B x = target and B'u = slopes, each with one step of iterative refinement."""
+    """Solve B x = target and B'u = slopes, each with one step of iterative refinement.
+
+    In units in which all lines of B are of one size: pivots are chosen by their sizes.
+    """
     from scipy.linalg.lapack import dgetrf, dgetrs
 
+    column = _power_of_two(np.abs(B).max(axis=0))
+    row = _power_of_two(np.abs(B * column).max(axis=1))
+    B = B * column * row[:, None]
     lu, pivots, info = dgetrf(B)
     if info != 0:
         raise np.linalg.LinAlgError("the kernel of a basis is singular")
+    target, slopes = target * row[:, None], slopes * column[:, None]
     x, _ = dgetrs(lu, pivots, target)
     x += dgetrs(lu, pivots, target - B @ x)[0]
     u, _ = dgetrs(lu, pivots, slopes, trans=1)
     u += dgetrs(lu, pivots, slopes - B.T @ u, trans=1)[0]
-    return x, u
+    return x * column[:, None], u * row[:, None]
+
+
+def _power_of_two(size: Array) -> Array:
+    """Return the powers of two that bring sizes between 1 and 2; 1 for 0."""
+    return np.asarray(np.exp2(-np.floor(np.log2(np.where(size > 0.0, size, 1.0)))))
 
 
 def _objective(program: PiecewiseLinearProgram, chunk: _Chunk, low: Array) -> Array:
@@ -334,10 +347,11 @@ def _values(pieces: Pieces, side: _Side, z: Array | None, low: Array) -> Array:
     return total
 
 
-def _land_on_kinks(phi: Pieces, chunk: _Chunk, after: Array, low: Array) -> None:
+def _land_on_kinks(phi: Pieces, chunk: _Chunk, after: Array, low: Array, column: Array) -> None:
     """Remove the rounding error of coefficients that meet a kink where their segment ends.
 
-    They are those that the next segment has at that kink. A jump is no rounding error and stays.
+    They are those that the next segment has at that kink. A jump is no rounding error and stays:
+    sizes are compared in the units of `column`, in which columns are equally long.
     """
     p = len(phi)
     states = after[:p]
@@ -345,8 +359,8 @@ def _land_on_kinks(phi: Pieces, chunk: _Chunk, after: Array, low: Array) -> None
     at = phi.ptr[j] + (states[j, s].astype(np.int64) >> 1)
     kink = phi.kink[at] + low[s] * phi.kink_rate[at]
     terms = np.abs(chunk.theta[:, 0, :]) + low * np.abs(chunk.theta[:, 1, :])
-    size = terms.max(axis=0, initial=0.0)
-    close = np.abs(chunk.theta[j, 0, s] - kink) <= _SNAP * size[s]
+    size = (terms / column[:, None]).max(axis=0, initial=0.0)
+    close = np.abs(chunk.theta[j, 0, s] - kink) <= _SNAP * size[s] * column[j]
     chunk.theta[j[close], 0, s[close]] = kink[close]
 
 

@@ -89,6 +89,15 @@ def test_the_end_of_a_path_on_tiny_data_is_proven_beside_bounds_out_of_reach():
     assert result.verdict.value == "verified", result.check_messages
 
 
+def test_a_jump_of_a_coefficient_in_small_units_is_no_rounding_error():
+    """Beside another of 2e5 one of 8e-7 was taken for the 0 that it jumps to."""
+    problem, X = raw_data.case("far-bounds", "units", 600_106)
+    result = sparseopt.solve(problem)
+    assert result.verdict.value == "verified", result.check_messages
+    jumps = np.abs(result.path.at(float(result.path.low[18])))[:8] * np.abs(X).max(axis=0)
+    assert jumps[4] > 0.01
+
+
 def test_solutions_that_the_last_digits_of_the_data_decide_are_noted():
     """S is singular up to its last bits: below lam = 1.07 its solutions have entries of 1e16."""
     result = sparseopt.solve(random_models.case("lpd", 77))
