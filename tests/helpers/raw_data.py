@@ -1,6 +1,6 @@
 """Small random problems on data as people have them: units, offsets, near-collinear columns.
 
-Twelve kinds of data times twelve models; a seed gives the same problem for ever. The study
+Twelve kinds of data times fourteen models; a seed gives the same problem for ever. The study
 ``raw-data`` of ``sparseopt bench`` solves and checks thousands of each; from a clone,
 
     PYTHONPATH=tests/helpers python -m raw_data --cases 20 [--model clime] [--kind offset]
@@ -28,6 +28,8 @@ from sparseopt.problems import (
     MatrixDantzig,
     ParametricLP,
     ParametricProblem,
+    Pieces,
+    PiecewiseLinearProgram,
     QuantileLasso,
 )
 
@@ -252,6 +254,58 @@ def _far_bounds(rng: Rng, data: Callable[..., Array]) -> tuple[ParametricProblem
     return LADLasso(X, y, fit_intercept=bool(rng.random() < 0.5), bounds=(low, high)), X
 
 
+def _weighted(rng: Rng, data: Callable[..., Array]) -> tuple[ParametricProblem, Array]:
+    """Regressions with weights of columns and of observations, and with bounds, or without."""
+    X = data(rng, *_sizes(rng))
+    n, d = X.shape
+    y = _response(rng, X)
+    size = np.abs(X).max(axis=0)
+    unit = 1.0 / np.where(size > 0.0, size, 1.0)
+    weights = rng.choice([0.0, 1.0, 1.0, 10.0 ** rng.uniform(-4.0, 4.0)], d) / unit
+    counts = rng.choice([0.0, 1.0, 1.0, 2.0, 0.5, 10.0 ** rng.uniform(-4.0, 4.0)], n)
+    counts[:2] = 1.0
+    low, high = -unit * rng.uniform(0.0, 2.0, d), unit * rng.uniform(0.0, 2.0, d)
+    low[rng.random(d) < 0.5], high[rng.random(d) < 0.5] = -np.inf, np.inf
+    more = {"weights": weights, "sample_weights": counts}
+    if rng.random() < 0.5:
+        more["bounds"] = low, high
+    intercept = bool(rng.random() < 0.5)
+    labels = np.where(y > np.median(y), 1.0, -1.0)
+    labels[0], labels[1] = 1.0, -1.0
+    makers: tuple[Callable[[], ParametricProblem], ...] = (
+        lambda: DantzigSelector(X, y, fit_intercept=intercept, **more),
+        lambda: LADLasso(X, y, fit_intercept=intercept, **more),
+        lambda: QuantileLasso(X, y, 0.3, fit_intercept=intercept, **more),
+        lambda: L1SVM(X, labels, **more),
+        lambda: CompressedSensing(X, y, weights=weights, bounds=more.get("bounds")),
+    )
+    return makers[int(rng.integers(len(makers)))](), X
+
+
+def _pieces(rng: Rng, data: Callable[..., Array]) -> tuple[ParametricProblem, Array]:
+    """Functions of two or three kinks of rows and coefficients, all of which move with lam."""
+    X = data(rng, *_sizes(rng))
+    n, d = X.shape
+    y = _response(rng, X)
+    size = np.abs(X).max(axis=0)
+    unit = 1.0 / np.where(size > 0.0, size, 1.0)
+    wide = 0.1 * np.abs(y).max() * rng.uniform(0.0, 1.0, n) + 1e-300
+    steep = rng.uniform(0.5, 2.0, n)
+    psi = Pieces.uniform(
+        [y - wide, y, y + wide],
+        [-2.0 * steep, -steep, 0.5 * steep, 3.0 * steep],
+        kink_rates=[-0.1 * wide, np.zeros(n), 0.1 * wide],
+    )
+    near = unit * rng.uniform(0.01, 1.0, d)
+    price = rng.uniform(0.1, 1.0, d) / unit
+    phi = Pieces.uniform(
+        [-near, np.zeros(d), near],
+        [np.zeros(d), np.zeros(d), np.zeros(d), np.zeros(d)],
+        slope_rates=[-2.0 * price, -price, price, 2.0 * price],
+    )
+    return PiecewiseLinearProgram(X, phi, psi), X
+
+
 MODELS: dict[str, Callable[..., tuple[ParametricProblem, Array]]] = {
     "dantzig-selector": _dantzig,
     "lad-lasso": _lad,
@@ -265,6 +319,8 @@ MODELS: dict[str, Callable[..., tuple[ParametricProblem, Array]]] = {
     "matrix-dantzig": _matrix,
     "loose-lp": _loose_lp,
     "far-bounds": _far_bounds,
+    "weighted": _weighted,
+    "pieces": _pieces,
 }
 
 

@@ -1,6 +1,6 @@
 """Paths on data as people have them: what the checker says of them, by model and kind of data.
 
-Twelve kinds of data (other units, offsets, powers, near-collinear columns, ...) times twelve
+Twelve kinds of data (other units, offsets, powers, near-collinear columns, ...) times fourteen
 models; tests/helpers/raw_data.py has them. A refuted path is a complaint; columns are well
 conditioned where their condition number, in units of their own, is at most 1e10.
 """
@@ -27,6 +27,8 @@ _MODELS = (
     "matrix-dantzig",
     "loose-lp",
     "far-bounds",
+    "weighted",
+    "pieces",
 )
 _KINDS = (
     "normal",
