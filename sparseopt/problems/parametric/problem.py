@@ -192,8 +192,8 @@ class PiecewiseLinearProgram(ParametricProblem):
         """Return a relaxation that has the same value at theta: without what is far from it.
 
         Bounds of variables and rows are left out that are 10^6 times as far away as theta, A theta
-        and the lower quartile of the kinks. Next to them a multiplier that is off by rounding
-        would prove nothing.
+        and the lower quartile of the kinks, where variables have bounds in the units of
+        ``A.scales()``. Next to them a multiplier that is off by rounding would prove nothing.
 
         Parameters
         ----------
@@ -201,12 +201,16 @@ class PiecewiseLinearProgram(ParametricProblem):
         lam : float
         """
         z = np.concatenate([theta, self.A.matvec(theta)])
-        pieces, p = self.functions, len(theta)
-        sizes = np.sort(np.abs(pieces.kinks_at(lam)))
+        pieces, p, unit = self.functions, len(theta), np.ones(len(z))
+        ends = pieces.domain(lam)
+        if any((np.isfinite(end[:p]) & (end[:p] != 0.0)).any() for end in ends):
+            row, column = self.A.scales()
+            unit = np.concatenate([column, 1.0 / row])
+        sizes = np.sort(np.abs(pieces.kinks_at(lam)) / np.repeat(unit, pieces.counts))
         sizes = sizes[np.searchsorted(sizes, 0.0, side="right") :]
         usual = sizes[(len(sizes) - 1) // 4] if len(sizes) else 0.0
-        limit = _LOOSE * max(float(np.abs(z).max(initial=0.0)), usual)
-        loose = [np.isfinite(end) & (np.abs(end) > limit) for end in pieces.domain(lam)]
+        limit = _LOOSE * max(float((np.abs(z) / unit).max(initial=0.0)), usual) * unit
+        loose = [np.isfinite(end) & (np.abs(end) > limit) for end in ends]
         if not np.any(loose):
             return self
         other = copy(self)

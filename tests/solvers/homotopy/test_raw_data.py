@@ -98,6 +98,14 @@ def test_a_jump_of_a_coefficient_in_small_units_is_no_rounding_error():
     assert jumps[4] > 0.01
 
 
+@pytest.mark.parametrize("lam", [1.191979850532632, [5.0, 1.191979850532632]])
+def test_bounds_that_are_far_in_the_unit_of_their_column_are_loose(lam):
+    """Rounding of a multiplier times a bound of 6e9 units made a gap of 2e-5."""
+    problem, _ = raw_data.case("far-bounds", "years", 900_000)
+    result = sparseopt.solve(problem, lam=lam)
+    assert result.status == "optimal" and result.verdict == "verified", result.check_messages
+
+
 def test_solutions_that_the_last_digits_of_the_data_decide_are_noted():
     """S is singular up to its last bits: below lam = 1.07 its solutions have entries of 1e16."""
     result = sparseopt.solve(random_models.case("lpd", 77))
