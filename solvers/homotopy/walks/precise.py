@@ -213,6 +213,8 @@ def follow_precisely(
             reason = "end"
         if reason is not None:
             unfinished &= reason == "slow_progress"
+            if reason not in ("end", *_FAILURES):
+                walk.end_above_the_knot()
             return Walked(walk.segments(), reason, walk.codes, walk.pivots, walk.ray, unfinished)
 
 
@@ -394,6 +396,7 @@ class _PreciseWalk:
         self.pivots = self.idle = self.drawn = 0
         self.ray: Array | None = None
         self.early: tuple[int, _Part, Array] | None = None
+        self.below_the_knot = False
         self.parts: list[_Part] = []
         kinks = np.abs(program.kinks[0] + lam * program.kinks[1])
         self.largest = float(kinks[np.isfinite(kinks)].max(initial=0.0))
@@ -426,12 +429,14 @@ class _PreciseWalk:
             part = _Part.of(values, self.objective, self.recorded, self.end, self.top)
             self.early = len(self.parts), part, self.codes
         low = self.end if last else min(float(lam.high), float(self.lam.high))
+        below = not last and float((lam - low).high) > 0.0
         pieces = self.top - low > TIE * abs(low) or (last and not self.parts)
         if pieces and self._too_many_nonzeros(values, low):
             return "max_nonzeros"
         if pieces:
             self.parts.append(_Part.of(values, self.objective, self.recorded, low, self.top))
             self.recorded, self.top, self.idle = self.codes.copy(), low, 0
+            self.below_the_knot = below
             if not last and len(self.parts) >= self.max_segments:
                 return "max_knots"
         if last:
@@ -446,6 +451,15 @@ class _PreciseWalk:
             self._perturb()
             return None
         return self._pivot(values, mover, side)
+
+    def end_above_the_knot(self) -> None:
+        """Let the last segment end at the number above, where rounding put its end below its knot.
+
+        At steep rates its solution leaves its pieces on that way.
+        """
+        if self.parts and self.below_the_knot:
+            last = self.parts[-1]
+            last.raise_end(float(np.nextafter(last.low, np.inf)) - last.low)
 
     def ends_early(self) -> bool:
         """Go back to the first basis that is optimal at the end up to rounding of the data."""
@@ -612,6 +626,16 @@ class _Part:
             np.stack([nu, values.nu.high[1]]),
             objective.at(codes, values.w, values.nu, at),
             (changed, codes[changed]),
+        )
+
+    def raise_end(self, step: float) -> None:
+        """Let the segment end above where it did."""
+        self.low += step
+        for pair in (self.theta, self.nu):
+            pair[0] += step * pair[1]
+        slope, bend = self.objective[1:]
+        self.objective = self.objective + np.array(
+            [step * (slope + step * bend), 2.0 * step * bend, 0.0]
         )
 
     def land(self, variable: int, kink: float) -> None:

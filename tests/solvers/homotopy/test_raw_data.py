@@ -106,6 +106,15 @@ def test_bounds_that_are_far_in_the_unit_of_their_column_are_loose(lam):
     assert result.status == "optimal" and result.verdict == "verified", result.check_messages
 
 
+@pytest.mark.parametrize(("kind", "seed"), [("units", 900_001), ("offset", 900_002)])
+def test_paths_that_end_at_a_knot_of_steep_rates_end_above_it(kind, seed):
+    """The last knot as a double was below itself: coefficients had changed their signs there."""
+    problem, _ = raw_data.case("clime", kind, seed)
+    for limit in ({"max_knots": 3}, {"max_nonzeros": 2}):
+        result = sparseopt.solve(problem, **limit)
+        assert result.verdict.value == "verified", result.check_messages
+
+
 def test_solutions_that_the_last_digits_of_the_data_decide_are_noted():
     """S is singular up to its last bits: below lam = 1.07 its solutions have entries of 1e16."""
     result = sparseopt.solve(random_models.case("lpd", 77))
