@@ -155,7 +155,29 @@ class HomotopySolve:
         return follow_column
 
     def single(self, lam: float) -> Result:
-        """Solve for one lam: down the path from the crash basis, or from a basis made there."""
+        """Solve for one lam: of a walk there only the end is kept, unless digits are missing."""
+        result = self._directly(lam)
+        if result.status in (Status.INFEASIBLE, Status.UNBOUNDED) or self._is_sharp(result):
+            return result
+        return self._from_path(lam) or result
+
+    def _is_sharp(self, result: Result) -> bool:
+        """Return whether primal and dual meet as they do where no digits were lost."""
+        if result.objective is None or result.bound is None:
+            return result.limit is not Limit.SLOW_PROGRESS
+        size = max(abs(result.objective), abs(result.bound))
+        return abs(result.objective - result.bound) <= MISMATCH * size
+
+    def _from_path(self, lam: float) -> Result | None:
+        """Solve for one lam by the whole path down to it; None where that does not get there."""
+        self.recorder = Recorder(SolveParams())
+        path = self.path(lam).path
+        if not isinstance(path, ParametricPath | ColumnwisePath) or path.low[-1] != lam:
+            return None
+        return self._pair(path.at(lam), path.dual_at(lam), lam)
+
+    def _directly(self, lam: float) -> Result:
+        """Go down the path from the crash basis, or from a basis made at lam."""
         basis = crash(self.program)
         top = optimal_from(basis)
         if np.isfinite(top):
@@ -186,12 +208,18 @@ class HomotopySolve:
                 f"{top:g}: ask for smaller ones"
             )
         objective = np.array([path.objective_at(lam) for lam in covered])
+        theta = np.array([path.at(lam) for lam in covered])
+        nu = np.array([path.dual_at(lam) for lam in covered])
+        bounds = objective.copy()
+        if isinstance(path, ParametricPath):
+            points = zip(theta, nu, covered.tolist(), strict=True)
+            bounds = np.array([self._bound(*point) for point in points])
         grid = GridPath(
             knots=covered,
-            theta=np.array([path.at(lam) for lam in covered]),
-            nu=np.array([path.dual_at(lam) for lam in covered]),
+            theta=theta,
+            nu=nu,
             values=objective,
-            bounds=objective.copy(),
+            bounds=bounds,
             names=self.problem.coefficient_names,
             stopped_by="grid" if len(covered) == len(wanted) else path.stopped_by,
         )
@@ -199,7 +227,7 @@ class HomotopySolve:
             path=grid,
             x=grid.theta[-1],
             objective=float(objective[-1]),
-            bound=float(objective[-1]),
+            bound=float(bounds[-1]),
             duals={"rows": grid.nu[-1]},
             certificate=self._grid_certificate(result.certificate, path),
         )
@@ -340,19 +368,26 @@ class HomotopySolve:
     # ---- results without a path
 
     def _point(self, codes: Array, lam: float) -> Result:
-        program = self.canonical
-        theta, _, nu, _ = affine_solution(program, codes, at=lam)
-        sign = self.problem.canonical_sign
+        theta, _, nu, _ = affine_solution(self.canonical, codes, at=lam)
+        return self._pair(theta, nu, lam)
+
+    def _pair(self, theta: Array, nu: Array, lam: float) -> Result:
+        """Return the result that a point and multipliers of the rows make."""
         return Result(
             status=Status.OPTIMAL,
             raw_status="end",
             x=theta,
             objective=self.problem.objective(theta, lam),
-            bound=sign * program.without_loose_bounds(theta, lam).dual_value(nu, lam),
+            bound=self._bound(theta, nu, lam),
             duals={"rows": nu},
             certificate=Certificate(kind="dual", arrays={"nu": nu}),
             iterations=self.pivots,
         )
+
+    def _bound(self, theta: Array, nu: Array, lam: float) -> float:
+        """Return the bound that multipliers of the rows prove, next to a point."""
+        program = self.canonical.without_loose_bounds(theta, lam)
+        return self.problem.canonical_sign * program.dual_value(nu, lam)
 
     def _failed(self, start: Start) -> Result:
         """Turn a failed search for a first basis into a result with its proof."""

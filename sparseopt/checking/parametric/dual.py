@@ -16,7 +16,9 @@ import numpy as np
 from sparseopt.checking.evidence import Malformed, numbers, same_numbers
 from sparseopt.checking.parametric.ends.range import check_reason
 from sparseopt.checking.parametric.ends.rays import no_optimum_at
+from sparseopt.checking.parametric.evaluation.near import feasible_nearby
 from sparseopt.checking.parametric.evaluation.point import (
+    OF_X,
     DualPoint,
     PrimalPoint,
     coordinate_name,
@@ -242,6 +244,7 @@ def _prove(
     dual = _feasible(program, point, nu, lam, findings, here)
     if dual is None:
         return None
+    rounding = _rounding_of_the_point(point, lam, findings)
     # A bound of the optimum without some bounds is one, too.
     p = program.A.shape[1]
     program = program.without_loose_bounds(point.z[:p], lam)
@@ -263,6 +266,7 @@ def _prove(
     asked = _ProofAtLam(value, bound, float(terms), data_terms).asked(result)
     enough = _CHARGED * max(asked, SUM * data_terms)
     charge, where = _charge(point, dual, lam, float(f.sum()), enough)
+    charge += rounding
     if where is not None:
         findings.doubt(
             f"the multipliers {here} prove the bound up to rounding only: that of "
@@ -312,12 +316,24 @@ def _feasible(
             f"slopes by {violation:.3g} of its scale"
         )
         return None
-    doubt = feasibility_doubt(point, lam)
-    if doubt:
-        findings.doubt(doubt)
     # So are the signs of slacks.
     moved_too = inside_rows(program, inside, lam)
     return dual if np.array_equal(moved_too, inside) else dual_point(program, moved_too)
+
+
+def _rounding_of_the_point(point: PrimalPoint, lam: float, findings: Findings) -> float:
+    """Return what the exact point that this one is the rounding of may cost more.
+
+    Of a point that is feasible by its own digits that is nothing.
+    """
+    doubt = feasibility_doubt(point, lam)
+    cost = feasible_nearby(point, lam) if doubt else 0.0
+    if cost is None:
+        findings.doubt(doubt)
+        return 0.0
+    if doubt:
+        findings.settle(OF_X[0])
+    return cost
 
 
 def _charge(

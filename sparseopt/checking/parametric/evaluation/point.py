@@ -18,6 +18,9 @@ from sparseopt.problems.base import Array
 from sparseopt.problems.parametric.pieces import Pieces
 from sparseopt.problems.parametric.problem import PiecewiseLinearProgram
 
+OF_X = ("feasibility of x", "objective of x")
+"""Doubts about the rounding of x, which a proof about the exact solution takes back."""
+
 
 @dataclass(frozen=True, eq=False)
 class PrimalPoint:

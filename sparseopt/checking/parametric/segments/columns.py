@@ -18,7 +18,8 @@ import numpy as np
 from sparseopt.checking.evidence import Malformed, same_numbers
 from sparseopt.checking.parametric.bases.precise import PreciseMatrix
 from sparseopt.checking.parametric.bases.tables import CodeTables
-from sparseopt.checking.parametric.segments.proof import OF_X, verify_segments
+from sparseopt.checking.parametric.evaluation.point import OF_X
+from sparseopt.checking.parametric.segments.proof import verify_segments
 from sparseopt.checking.report import CheckReport, Findings, reported
 from sparseopt.checking.tolerances import COPY, OBJECTIVE
 from sparseopt.paths.columns import ColumnwisePath

@@ -25,6 +25,7 @@ from sparseopt.checking.parametric.bases.solutions import Bases, KernelSystems, 
 from sparseopt.checking.parametric.bases.tables import CodeTables
 from sparseopt.checking.parametric.ends.range import check_range
 from sparseopt.checking.parametric.evaluation.point import (
+    OF_X,
     coordinate_name,
     feasibility_doubt,
     primal_point,
@@ -40,9 +41,6 @@ from sparseopt.paths.parametric import ParametricPath
 from sparseopt.problems.base import Array
 from sparseopt.problems.parametric.problem import ParametricProblem, PiecewiseLinearProgram
 from sparseopt.result import Certificate, Result
-
-OF_X = ("feasibility of x", "objective of x")
-"""Doubts about the rounding of x, which a proof about the exact solution takes back."""
 
 _EXTENDED = 4
 """Kernels that are solved again in extended precision: the worst-conditioned and the last."""
