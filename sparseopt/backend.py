@@ -206,6 +206,8 @@ class Control:
         The caller's token.
     up : callable or None
         Maps a point of what a backend works on to one of the problem, for the listener.
+    unit : float
+        What a backend's objective values are multiples of, for the listener.
     """
 
     params: SolveParams
@@ -213,6 +215,7 @@ class Control:
     on_progress: Callable[[Progress], object] | None = None
     cancel: Cancel | None = None
     up: Callable[[Any], Any] | None = None
+    unit: float = 1.0
     started: float = field(default_factory=time.perf_counter)
     build_time: float = 0.0
     excluded: float = 0.0
@@ -268,8 +271,15 @@ class Control:
             if details.get("x") is not None:
                 x = np.array(details["x"])
                 details["x"] = x if self.up is None else np.array(self.up(x))
+            for name in ("objective", "bound"):
+                if name in details:
+                    details[name] = self.in_unit(details[name])
             if self.on_progress(Progress(self.elapsed, text, **details)) is False:
                 self.interrupted = True
+
+    def in_unit(self, value: float | None) -> float | None:
+        """Return an objective value in the user's unit."""
+        return None if value is None else value * self.unit
 
     @contextmanager
     def building(self) -> Iterator[None]:

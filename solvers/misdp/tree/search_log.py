@@ -39,7 +39,7 @@ class SearchLog:
         ----------
         nodes, open_nodes : int
         bound, incumbent : float or None
-            In the problem's own sense and unit; None where none is known.
+            In the problem's own sense; None where none is known.
         last : bool, default False
             Whether the search ends here.
         """
@@ -55,6 +55,7 @@ class SearchLog:
         self._lines += 1
         self._last, self._incumbent = elapsed, incumbent
         gap = relative_gap(incumbent, bound)
+        bound, incumbent = control.in_unit(bound), control.in_unit(incumbent)
         print(
             f"{'*' if better else ' '}{elapsed:7.1f}s {nodes:8d} {open_nodes:7d} "
             f"{_number(bound):>17} {_number(incumbent):>17} "
