@@ -50,17 +50,27 @@ class Feature(StrEnum):
     """What a backend can do with the problems of its families."""
 
     EXACT = "exact"
+    """Its OPTIMAL is an optimum of the problem."""
     RELAXATION = "relaxation"
+    """It solves a relaxation: a bound, and a point made from it."""
     HEURISTIC = "heuristic"
+    """It finds good points, without a proof."""
 
     SINGLE = "single"
+    """It answers for one lam."""
     GRID = "grid"
+    """It answers for several values of lam."""
     PATH = "path"
+    """It answers for a whole range."""
 
     WARM_START = "warm_start"
+    """It uses ``control.warm_start``."""
     CALLBACK = "callback"
+    """It reports to ``control.progress``."""
     DUAL_BOUND = "dual_bound"
+    """Its results have a bound of the optimum."""
     CERTIFICATE = "certificate"
+    """Its claims come with evidence that the checker verifies."""
 
 
 @dataclass(frozen=True)

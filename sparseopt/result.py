@@ -31,8 +31,11 @@ class Status(StrEnum):
     NO_SOLUTION = "no_solution"
     """A limit ended the solve before any answer was found."""
     INFEASIBLE = "infeasible"
+    """No point satisfies the constraints."""
     UNBOUNDED = "unbounded"
+    """There are feasible points, and the objective improves without end."""
     INF_OR_UNB = "inf_or_unb"
+    """One of both."""
     IMPRECISE = "imprecise"
     """The checker refuted what the backend returned."""
     NUMERICAL_ERROR = "numerical_error"
@@ -53,11 +56,17 @@ class Limit(StrEnum):
     """What ended a solve early; set exactly for FEASIBLE and NO_SOLUTION."""
 
     TIME = "time"
+    """The time limit."""
     ITERATION = "iteration"
+    """The limit of iterations or pivots."""
     NODE = "node"
+    """The limit of nodes of a search tree."""
     MEMORY = "memory"
+    """The memory that a backend may take."""
     INTERRUPTED = "interrupted"
+    """Ctrl-C, a listener that returned False, or a token that was cancelled."""
     SLOW_PROGRESS = "slow_progress"
+    """Nothing got better, mostly by rounding."""
 
 
 class Verdict(StrEnum):
