@@ -38,9 +38,6 @@ class DifferentialNetwork(TwoClasses, PathEstimator):
     backend, time_limit
         As for :class:`~sparseopt.estimators.LADLasso`.
 
-    Where `lam` is not given, the path ends when the nonzero entries alone cost more than the best
-    value so far: of nearly dependent columns it may have tens of thousands of knots beyond.
-
     Attributes
     ----------
     difference_ : array of shape (d, d)
@@ -50,6 +47,11 @@ class DifferentialNetwork(TwoClasses, PathEstimator):
     selection_ : KnotSelection
         The criterion at every knot, where `lam` is not given.
     n_features_in_, feature_names_in_
+
+    Notes
+    -----
+    Where `lam` is not given, the path ends when the nonzero entries alone cost more than the best
+    value so far: of nearly dependent columns it may have tens of thousands of knots beyond.
 
     References
     ----------
