@@ -22,7 +22,7 @@ Solve = Callable[[MISDP, SolveParams, Mapping[str, Any], Control], Result]
 
 
 def unit_of_costs(problem: MISDP) -> float:
-    """Return the power of two by which costs are to be divided, 1 as a rule.
+    """Return the power of two by which costs are to be divided, without rounding; 1 as a rule.
 
     It brings the largest cost between 1 and 2 where that is less than :data:`TINY_COSTS`: what a
     relaxation's solver leaves of its gap is not relative to costs below that. A quadratic objective
@@ -38,23 +38,20 @@ def unit_of_costs(problem: MISDP) -> float:
     return float(np.exp2(np.floor(np.log2(largest))))
 
 
-def solve_in_unit(
+def in_unit_of_costs(
     solve: Solve,
     problem: MISDP,
-    unit: float,
     params: SolveParams,
     options: Mapping[str, Any],
     control: Control,
 ) -> Result:
-    """Solve a problem with its costs divided by a unit; return the result in the user's.
+    """Solve a problem with its costs divided by their unit; return the result in the user's.
 
     Parameters
     ----------
     solve : callable
         Solves the problem that is left.
     problem : MISDP
-    unit : float
-        A power of two, so that nothing is rounded.
     params : SolveParams
     options : mapping
     control : Control
@@ -63,6 +60,9 @@ def solve_in_unit(
     -------
     Result
     """
+    unit = unit_of_costs(problem)
+    if unit == 1.0:
+        return solve(problem, params, options, control)
     divided = problem.with_changes(c=problem.c / unit, offset=problem.offset / unit)
     control.unit = unit
     control.params = asked = replace(params, abs_gap=params.abs_gap / unit)

@@ -17,7 +17,7 @@ from ..reductions.merging import merge
 from ..settings import SCOUT_NODES
 from ..tree.search import MISDPSearch
 from .answer import answer, standard, start_points, without_optimum
-from .cost_unit import solve_in_unit, unit_of_costs
+from .cost_unit import in_unit_of_costs
 from .search_options import SEARCH_OPTIONS
 
 
@@ -74,10 +74,7 @@ class OuterApproximationBackend(Backend):
         self, problem: Problem, params: SolveParams, options: Mapping[str, Any], control: Control
     ) -> Result:
         assert isinstance(problem, MISDP)
-        unit = unit_of_costs(problem)
-        if unit != 1.0:
-            return solve_in_unit(self._search, problem, unit, params, options, control)
-        return self._search(problem, params, options, control)
+        return in_unit_of_costs(self._search, problem, params, options, control)
 
     def _search(
         self, problem: MISDP, params: SolveParams, options: Mapping[str, Any], control: Control
