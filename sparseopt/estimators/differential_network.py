@@ -154,5 +154,4 @@ class DifferentialNetwork(TwoClasses, PathEstimator):
         return self._kept(getattr(self, "selection_", None) or self._selection())
 
     def _unpack(self, x: Array) -> None:
-        delta = self.result_.problem.symmetrised(x)
-        self.difference_ = delta / np.outer(self._units, self._units)
+        self.difference_ = self.result_.problem.symmetrised(x) / np.outer(self._units, self._units)
