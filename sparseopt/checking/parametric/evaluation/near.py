@@ -14,12 +14,14 @@ import numpy as np
 
 from sparseopt.checking.parametric.evaluation.point import PrimalPoint, rounding_errors
 from sparseopt.checking.parametric.evaluation.rational import (
+    STEP,
     Budget,
     entries,
     fractions_of,
     solve_near,
 )
 from sparseopt.checking.tolerances import SEGMENT
+from sparseopt.checking.work import bits_of, fraction_seconds, spend
 from sparseopt.problems.base import Array
 
 _ROUNDS = 8
@@ -61,6 +63,8 @@ def feasible_nearby(point: PrimalPoint, lam: float) -> float | None:
         if block is None:
             return None
         equations |= dict(zip(new, block, strict=True))
+        if not _affordable(equations, values, budget):
+            return None
         outside = _outside(point, equations, values, lam)
         if not outside:
             return _cost(point, moved, lam)
@@ -77,6 +81,21 @@ def feasible_nearby(point: PrimalPoint, lam: float) -> float | None:
         if (moved > SEGMENT * np.abs(theta)).any():
             return None
     return None
+
+
+def _affordable(
+    equations: dict[int, dict[int, Fraction]], values: list[Fraction], budget: Budget
+) -> bool:
+    """Count the work of evaluating rows, and return whether the budget allows it."""
+    longest = max(map(bits_of, values), default=0)
+    seconds = sum(
+        2.0 * len(row) * fraction_seconds(max(map(bits_of, row.values()), default=0), longest)
+        for row in equations.values()
+    )
+    if not budget.take(int(seconds / STEP)):
+        return False
+    spend(seconds)
+    return True
 
 
 def _outside(

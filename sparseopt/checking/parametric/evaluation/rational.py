@@ -30,7 +30,7 @@ _SHORT = 2
 """Rows of so many entries are eliminated first; that fills nothing up."""
 
 
-_STEP = 1e-4
+STEP = 1e-4
 """Seconds of computing an entry."""
 _READ, _ENTRY = 2e-7, 3e-6
 """Seconds of an entry that is looked at, and of one that becomes a fraction."""
@@ -226,7 +226,7 @@ def _solve(
             if pivot not in other:
                 continue
             seconds = _seconds(row, other, pivot)
-            if not budget.take(max(len(row), int(seconds / _STEP))):
+            if not budget.take(max(len(row), int(seconds / STEP))):
                 return None
             spend(seconds)
             factor = other.pop(pivot) / row[pivot]
@@ -281,7 +281,7 @@ def _eliminate(
     bits = max((abs(a).bit_length() for row in whole for a in row), default=0)
     # By half of the last length on average, for a third of the entries.
     seconds = rank * size * len(places) / 3.0 * (5e-7 + 5e-13 * (bits * rank) ** 2)
-    if not budget.take(int(seconds / _STEP)):
+    if not budget.take(int(seconds / STEP)):
         return None
     spend(seconds)
     last, pivots = 1, list[int]()
