@@ -254,7 +254,7 @@ def _prove(
     off = np.zeros(len(bases))
     lost = np.zeros(len(bases), dtype=bool)
     missed, units = np.zeros(len(bases)), _units(y, np.abs(y))
-    noise = NOISE * _prevailing_sum(counts, y)
+    sizes = np.minimum(np.abs(y), prevailing(np.abs(y)))
     for s, (basis, row) in enumerate(zip(bases, residuals, strict=True)):
         upto = int(path.moves[here.start + s])
         for k in range(moved, upto):
@@ -277,6 +277,8 @@ def _prove(
         short[basis] = np.abs(row[basis])
         missed[s] = _missed(short, y, units, row)
         gap = float(counts @ short)
+        # an observation that is off is measured by itself: the largest may be in no basis
+        noise = NOISE * float(counts @ np.where(short > 0.0, sizes, 0.0))
         row[basis] = 0.0
         lost[s] = gap > max(_LOST * _prevailing_sum(counts, row), noise)
     dual, own, blurred = _outside(path, here, kernels, inverses, weight, total)
