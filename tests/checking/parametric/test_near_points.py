@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import raw_data
+from random_attacks import beyond_bounds
 
 import sparseopt
 from sparseopt.checking.parametric.evaluation.near import feasible_nearby
@@ -54,6 +55,21 @@ def test_a_point_that_would_have_to_move_too_far_has_none_nearby():
     program = two_close_columns([[1e8, -1e8], [1.0, 0.0]], [0.0, 1.0 / 3.0])
     point = primal_point(program, np.array([1.0 / 3.0, 1.0 / 3.0 * (1.0 + 3e-9)]))
     assert feasible_nearby(point, LAM) is None
+
+
+def test_a_coefficient_beyond_its_bound_is_not_rounding():
+    """Beside two of 1e12 that cancel one is beyond its bound by 1e-6 of it, and no row minds."""
+    phi = Pieces.absolute(np.ones(3)).within(np.full(3, -np.inf), np.array([1.0, np.inf, np.inf]))
+    psi = Pieces.check_loss(np.array([3.0]))
+    program = PiecewiseLinearProgram(np.array([[1.0, 1.0, -1.0]]), phi, psi)
+    point = primal_point(program, np.array([1.0 + 1e-6, 1e12, 1e12]))
+    assert feasible_nearby(point, 1.0) is None
+
+
+@pytest.mark.parametrize("seed", [0, 43, 299, 409])
+def test_no_point_beyond_a_bound_is_verified(seed):
+    for _, problem, false in beyond_bounds(np.random.default_rng(seed)):
+        assert sparseopt.check(problem, false).verdict != "verified"
 
 
 def test_coefficients_stay_in_their_domains():

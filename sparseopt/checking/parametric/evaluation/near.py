@@ -56,6 +56,8 @@ def feasible_nearby(point: PrimalPoint, lam: float) -> float | None:
     moved, equations = np.abs(inside - theta), dict[int, dict[int, Fraction]]()
     tight: dict[int, Fraction] = {}
     for _ in range(_ROUNDS):
+        if (moved > SEGMENT * np.abs(theta)).any():
+            return None
         reach = error + program.A.abs_matvec(moved)
         unclear = (rows - reach < low[p:]) | (rows + reach > high[p:])
         new = [i for i in np.flatnonzero(unclear).tolist() if i not in equations]
@@ -78,8 +80,6 @@ def feasible_nearby(point: PrimalPoint, lam: float) -> float | None:
             abs(float(new - Fraction(old)))
             for new, old in zip(values, theta[support].tolist(), strict=True)
         ]
-        if (moved > SEGMENT * np.abs(theta)).any():
-            return None
     return None
 
 
