@@ -273,29 +273,17 @@ def _product(length: int, full: Any, some: Any, pairs: Array) -> Array:
 
 
 def _solve_kernel(B: Array, target: Array, slopes: Array) -> tuple[Array, Array]:
-    """Solve B x = target and B'u = slopes, each with one step of iterative refinement.
-
-    In units in which all lines of B are of one size: pivots are chosen by their sizes.
-    """
+    """Solve B x = target and B'u = slopes, each with one step of iterative refinement."""
     from scipy.linalg.lapack import dgetrf, dgetrs
 
-    column = _power_of_two(np.abs(B).max(axis=0))
-    row = _power_of_two(np.abs(B * column).max(axis=1))
-    B = B * column * row[:, None]
     lu, pivots, info = dgetrf(B)
     if info != 0:
         raise np.linalg.LinAlgError("the kernel of a basis is singular")
-    target, slopes = target * row[:, None], slopes * column[:, None]
     x, _ = dgetrs(lu, pivots, target)
     x += dgetrs(lu, pivots, target - B @ x)[0]
     u, _ = dgetrs(lu, pivots, slopes, trans=1)
     u += dgetrs(lu, pivots, slopes - B.T @ u, trans=1)[0]
-    return x * column[:, None], u * row[:, None]
-
-
-def _power_of_two(size: Array) -> Array:
-    """Return the powers of two that bring sizes between 1 and 2; 1 for 0."""
-    return np.asarray(np.exp2(-np.floor(np.log2(np.where(size > 0.0, size, 1.0)))))
+    return x, u
 
 
 def _objective(program: PiecewiseLinearProgram, chunk: _Chunk, low: Array) -> Array:

@@ -194,10 +194,10 @@ def _units(y: Array, typical: Array) -> Array:
     return np.maximum(np.abs(y), max(prevailing(typical), np.finfo(float).tiny))
 
 
-def _prevailing_sum(counts: Array, values: Array) -> float:
-    """Return the weighted sum of sizes, each up to what prevails."""
+def _up_to_what_prevails(values: Array) -> Array:
+    """Return the sizes of values, those of the few that are far off cut down."""
     sizes = np.abs(values)
-    return float(counts @ np.minimum(sizes, prevailing(sizes)))
+    return np.asarray(np.minimum(sizes, prevailing(sizes)))
 
 
 def _missed(short: Array, y: Array, units: Array, residual: Array) -> float:
@@ -254,7 +254,7 @@ def _prove(
     off = np.zeros(len(bases))
     lost = np.zeros(len(bases), dtype=bool)
     missed, units = np.zeros(len(bases)), _units(y, np.abs(y))
-    sizes = np.minimum(np.abs(y), prevailing(np.abs(y)))
+    sizes = _up_to_what_prevails(y)
     for s, (basis, row) in enumerate(zip(bases, residuals, strict=True)):
         upto = int(path.moves[here.start + s])
         for k in range(moved, upto):
@@ -280,7 +280,7 @@ def _prove(
         # an observation that is off is measured by itself: the largest may be in no basis
         noise = NOISE * float(counts @ np.where(short > 0.0, sizes, 0.0))
         row[basis] = 0.0
-        lost[s] = gap > max(_LOST * _prevailing_sum(counts, row), noise)
+        lost[s] = gap > max(_LOST * float(counts @ _up_to_what_prevails(row)), noise)
     dual, own, blurred = _outside(path, here, kernels, inverses, weight, total)
     _report_segments(
         {"stored": off, "primal": primal, "dual": dual}, rounding, here.start, findings

@@ -69,11 +69,11 @@ def feasible_nearby(point: PrimalPoint, lam: float) -> float | None:
             return None
         outside = _outside(point, equations, values, lam)
         if not outside:
-            return _cost(point, moved, lam)
+            return _cost(point, moved, lam) if _stays(point, support, values, lam) else None
         tight |= outside
         some = [equations[i] for i in tight]
         found = solve_near(some, [list(tight.values())], [given], budget)
-        if found is None or not _stays(point, support, found[0], lam):
+        if found is None:
             return None
         values = found[0]
         moved[support] = [
