@@ -1,4 +1,4 @@
-"""How numba compiles a kernel: every function is optimized once, and becomes machine code once.
+"""How numba compiles a kernel: a function is optimized by itself, and machine code at entries only.
 
 numba optimizes every function together with all that it calls, makes machine code of that, and does
 so again in each caller: the innermost loops of an engine would be optimized, and become machine
@@ -29,8 +29,9 @@ _INHERITED = {"nrt", "fastmath", "error_model", "forceinline"}
 """Flags of a function that go for what it calls."""
 
 _SMALL = 150
-"""Instructions of LLVM of a function that is optimized with each of its callers, so that it may
-become part of them: at twice as many, compiling takes a quarter longer and nothing runs faster."""
+"""Instructions of LLVM, at most, of a function that is optimized with each of its callers, so that
+it may become part of them: with 400, to compile the sparse trust-region engine takes a quarter
+longer, and with 600 no engine that was timed runs faster."""
 
 _number = count()
 _Compiler: Any = import_module("numba.core.compiler").Compiler
@@ -156,23 +157,23 @@ class _Whole(_Library):  # type: ignore[misc]
 
     def finalize(self) -> None:
         """Optimize it, add what it calls, and make machine code of the whole."""
-        self._raise_if_finalized()
-        self._optimize_with_small_ones()
-        for library in dict.fromkeys(self._linking_libraries):
-            if not _is_small(library):
-                self._link(library)
+        self._codegen._check_llvm_bugs()
+        self._optimize()
+        self._link(small=False)
         self._final_module.verify()
         self._finalize_final_module()
 
-    def _optimize_with_small_ones(self) -> None:
-        for library in dict.fromkeys(self._linking_libraries):
-            if _is_small(library):
-                self._link(library)
+    def _optimize(self) -> None:
+        """Optimize it together with the small ones that it calls."""
+        self._raise_if_finalized()
+        self._link(small=True)
         self._optimize_final_module()
 
-    def _link(self, library: Any) -> None:
-        self._reload_init.update(library._reload_init)
-        self._final_module.link_in(library._get_module_for_linking(), preserve=True)
+    def _link(self, small: bool) -> None:
+        for library in dict.fromkeys(self._linking_libraries):
+            if _is_small(library) == small:
+                self._reload_init.update(library._reload_init)
+                self._final_module.link_in(library._get_module_for_linking(), preserve=True)
 
 
 class _Part(_Whole):
@@ -180,7 +181,7 @@ class _Part(_Whole):
 
     def finalize(self) -> None:
         """Optimize it, and make nothing but the place of its constants, which numba fills in."""
-        self._raise_if_finalized()
+        # Before others are linked in: the places of their constants are made with themselves.
         places = self._codegen._create_empty_module(f"{self.name} constants")
         pointer = ir.IntType(8).as_pointer()
         for variable in self._final_module.global_variables:
@@ -189,20 +190,18 @@ class _Part(_Whole):
                 place.linkage, place.initializer = "common", ir.Constant(pointer, None)
         self._places = binding.parse_assembly(str(places))
         self._codegen._add_module(self._places)
-        self._optimize_with_small_ones()
+        self._optimize()
         self._finalize_dynamic_globals()
         self._finalized = True
 
 
+@cache
 def _is_small(library: Any) -> bool:
     """Return whether the code of a function is put into its callers before these are optimized."""
-    small = getattr(library, "is_small", None)
-    if small is None:
-        instructions = (
-            instruction
-            for function in library._get_module_for_linking().functions
-            for block in function.blocks
-            for instruction in block.instructions
-        )
-        library.is_small = small = next(islice(instructions, _SMALL, None), None) is None
-    return bool(small)
+    instructions = (
+        instruction
+        for function in library._get_module_for_linking().functions
+        for block in function.blocks
+        for instruction in block.instructions
+    )
+    return next(islice(instructions, _SMALL, None), None) is None
