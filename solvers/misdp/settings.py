@@ -298,8 +298,9 @@ MASTER_PATIENCE = 4
 MASTER_NODES = 1000
 """Nodes of all masters: where they take more their linear programs are too weak."""
 
-TINY_COSTS = 2.0**-17
-"""Costs below this are solved in a unit of their own."""
+USUAL_POWER = 17.0
+"""Costs of less than two to minus this, and constraints of as little or of two to this, are solved
+in units of their own."""
 
 MASTERS = 10
 """Within so many masters the gap must be halved."""

@@ -181,10 +181,15 @@ class Polish:
             V[here] = root.times(columns[here])
             roots.append((root, here))
         # Equilibrated, so that a column of small entries is not taken for one that cannot be moved.
-        norms = np.maximum(np.sqrt((V**2).sum(axis=0)), np.finfo(float).tiny)
+        norms = np.sqrt((V**2).sum(axis=0))
+        norms[norms == 0.0] = 1.0
         if not np.isfinite(V).all() or not np.isfinite(norms).all():
             return dual
-        w = np.linalg.lstsq((V / norms).T, r / norms, rcond=POLISH_RANK)[0]
+        with np.errstate(over="ignore"):
+            needed = r / norms
+        if not np.isfinite(needed).all():
+            return dual
+        w = np.linalg.lstsq((V / norms).T, needed, rcond=POLISH_RANK)[0]
         if not np.isfinite(w).all():
             return dual
         moved = dual.copy()

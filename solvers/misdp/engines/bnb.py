@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -20,8 +21,8 @@ from ..reductions.symmetry import Ordered, order
 from ..tree.orbits import OrbitalFixing
 from ..tree.rank_one import ranked_blocks
 from .answer import answer, standard, start_points, without_optimum
-from .cost_unit import in_unit_of_costs
 from .search_options import SEARCH_OPTIONS
+from .units import Units
 
 
 class SemidefiniteBranchAndBound(Backend):
@@ -79,10 +80,17 @@ class SemidefiniteBranchAndBound(Backend):
         self, problem: Problem, params: SolveParams, options: Mapping[str, Any], control: Control
     ) -> Result:
         assert isinstance(problem, MISDP)
-        return in_unit_of_costs(self._search, problem, params, options, control)
+        units = Units.of(problem)
+        search = partial(self._search, plain=units.plain)
+        return units.solved(search, problem, params, options, control)
 
     def _search(
-        self, problem: MISDP, params: SolveParams, options: Mapping[str, Any], control: Control
+        self,
+        problem: MISDP,
+        params: SolveParams,
+        options: Mapping[str, Any],
+        control: Control,
+        plain: bool,
     ) -> Result:
         from ..tree.search import MISDPSearch
         from ..tree.solution_pool import SolutionPool
@@ -93,7 +101,10 @@ class SemidefiniteBranchAndBound(Backend):
             # Merged integers stand for several choices, and so does one of symmetric points.
             merged: Merged | Ordered = Merged(form.problem, [])
             if options["solutions"] == 1:
-                merged = order(mirror(merge(form.problem)))
+                merged = merge(form.problem)
+                if plain:
+                    # Else what is symmetric need not be so in the units of the user.
+                    merged = order(mirror(merged))
         control.up = lambda x: form.up(merged.up(x))
         search = MISDPSearch(merged.problem, options, control)
         pool: SolutionPool | None = None

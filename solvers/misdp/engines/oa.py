@@ -17,8 +17,8 @@ from ..reductions.merging import merge
 from ..settings import SCOUT_NODES
 from ..tree.search import MISDPSearch
 from .answer import answer, standard, start_points, without_optimum
-from .cost_unit import in_unit_of_costs
 from .search_options import SEARCH_OPTIONS
+from .units import Units
 
 
 class OuterApproximationBackend(Backend):
@@ -74,7 +74,7 @@ class OuterApproximationBackend(Backend):
         self, problem: Problem, params: SolveParams, options: Mapping[str, Any], control: Control
     ) -> Result:
         assert isinstance(problem, MISDP)
-        return in_unit_of_costs(self._search, problem, params, options, control)
+        return Units.of(problem).solved(self._search, problem, params, options, control)
 
     def _search(
         self, problem: MISDP, params: SolveParams, options: Mapping[str, Any], control: Control

@@ -1,0 +1,204 @@
+"""Programs in units far from one, solved in their own: powers of two, so nothing is rounded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sparseopt.backend import Control
+from sparseopt.installed import Deferred
+from sparseopt.params import SolveParams
+from sparseopt.problems.base import Array
+from sparseopt.problems.misdp.problem import MISDP
+from sparseopt.result import Certificate, Result
+
+from ..settings import USUAL_POWER
+
+if TYPE_CHECKING:
+    import scipy.sparse as sp
+else:
+    sp = Deferred("scipy.sparse")
+
+
+Solve = Callable[[MISDP, SolveParams, Mapping[str, Any], Control], Result]
+
+
+@dataclass(frozen=True, eq=False)
+class Units:
+    r"""What costs and constraints are counted in.
+
+    Costs are divided by :math:`\gamma`, each row, cone and matrix by a number of its own. A
+    multiplier of a constraint in unit t is that of the divided one times :math:`\gamma / t`.
+    Variables keep their units, in which points are judged.
+
+    Attributes
+    ----------
+    costs : float
+        gamma.
+    rows, cones, blocks : arrays of shapes (m,), (K,) and (B,)
+    """
+
+    costs: float
+    rows: Array
+    cones: Array
+    blocks: Array
+
+    @classmethod
+    def of(cls, problem: MISDP) -> Units:
+        """Return units that bring the largest cost, and the largest entries, between 1 and 2.
+
+        What a relaxation's solver leaves of its gap and of its residuals is not relative to data
+        far from one. Costs that are not small stay as they are, and so do constraints whose
+        coefficients or constants are near one, programs with a quadratic objective, and constraints
+        beside indicators or matrices of rank one, which have units in terms of their own.
+
+        Parameters
+        ----------
+        problem : MISDP
+        """
+        ranked = any(block.rank_one for block in problem.blocks)
+        left = ranked or bool(problem.indicators) or problem.Q is not None
+        parts = [np.ones(k) for k in (problem.A.shape[0], len(problem.cones), len(problem.blocks))]
+        if not left:
+            parts = [
+                _units(_largest_in_rows(problem.A), _sides(problem)),
+                _units(*_largest((cone.F.data, cone.g) for cone in problem.cones)),
+                _units(*_largest((block.F.data, block.F0) for block in problem.blocks)),
+            ]
+        largest = float(np.abs(problem.c).max(initial=0.0))
+        small = problem.Q is None and largest < 1.0
+        return cls(float(_units(np.array(largest))) if small else 1.0, *parts)
+
+    @property
+    def plain(self) -> bool:
+        """Whether constraints are in the units of the user."""
+        return all(bool((part == 1.0).all()) for part in (self.rows, self.cones, self.blocks))
+
+    def solved(
+        self,
+        solve: Solve,
+        problem: MISDP,
+        params: SolveParams,
+        options: Mapping[str, Any],
+        control: Control,
+    ) -> Result:
+        """Solve a program in these units; return the result in the user's.
+
+        Parameters
+        ----------
+        solve : callable
+            Solves the program that is left.
+        problem : MISDP
+            In the units of the user.
+        params : SolveParams
+        options : mapping
+        control : Control
+
+        Returns
+        -------
+        Result
+        """
+        if self.plain and self.costs == 1.0:
+            return solve(problem, params, options, control)
+        control.unit = self.costs
+        control.params = asked = replace(params, abs_gap=params.abs_gap / self.costs)
+        try:
+            result = solve(self._divided(problem), asked, options, control)
+        finally:
+            control.unit, control.params = 1.0, params
+        return self._times(result, problem)
+
+    def _divided(self, problem: MISDP) -> MISDP:
+        """Return the program in these units."""
+        changes: dict[str, Any] = {
+            "c": problem.c / self.costs,
+            "offset": problem.offset / self.costs,
+        }
+        if not self.plain:
+            changes |= {
+                "A": sp.csr_array(sp.diags_array(1.0 / self.rows) @ problem.A),
+                "row_lower": problem.row_lower / self.rows,
+                "row_upper": problem.row_upper / self.rows,
+                "cones": tuple(
+                    replace(cone, F=cone.F / t, g=cone.g / t)
+                    for cone, t in zip(problem.cones, self.cones.tolist(), strict=True)
+                ),
+                "blocks": tuple(
+                    replace(block, F=block.F / t, F0=block.F0 / t)
+                    for block, t in zip(problem.blocks, self.blocks.tolist(), strict=True)
+                ),
+            }
+        return problem.with_changes(**changes)
+
+    def _times(self, result: Result, problem: MISDP) -> Result:
+        """Return a result of the program in these units in those of the user."""
+        certificate = result.certificate
+        return result.with_changes(
+            objective=_times(result.objective, self.costs),
+            bound=_times(result.bound, self.costs),
+            trace=tuple(
+                (s, _times(o, self.costs), _times(b, self.costs)) for s, o, b in result.trace
+            ),
+            certificate=None if certificate is None else self._certificate(certificate, problem),
+        )
+
+    def _certificate(self, certificate: Certificate, problem: MISDP) -> Certificate:
+        """Return multipliers, and the matrices of a curve, in the units of the user."""
+        factors: dict[str, Any] = dict.fromkeys(("pool_objective", "pool_bound"), self.costs)
+        if certificate.kind.endswith("leaves"):
+            cones = np.repeat(self.cones, [cone.dimension for cone in problem.cones])
+            blocks = np.repeat(self.blocks, [block.dimension for block in problem.blocks])
+            for name, units in (("rows", self.rows), ("cones", cones), ("psd", blocks)):
+                factors[name] = factors[f"interior_{name}"] = self.costs / units
+        else:
+            orders = [max(2, cone.dimension - cone.rotated) for cone in problem.cones]
+            orders += [block.size for block in problem.blocks]
+            units = np.concatenate([self.cones, self.blocks])
+            factors["cross"] = np.repeat(units, np.array(orders, dtype=np.int64) ** 2)
+        arrays = dict(certificate.arrays)
+        for name, factor in factors.items():
+            # Multipliers may be left out where they would have no columns, and rows of the standard
+            # form are behind those that were given.
+            if name in arrays and arrays[name].size:
+                if np.ndim(factor):
+                    more = arrays[name].shape[-1] - len(factor)
+                    factor = np.append(factor, np.full(more, self.costs))
+                arrays[name] = arrays[name] * factor
+        return replace(certificate, arrays=arrays)
+
+
+def _largest_in_rows(F: sp.csr_array) -> Array:
+    """Return the size of the largest entry of each row, 0 for none."""
+    if not F.nnz:
+        return np.zeros(F.shape[0])
+    return np.asarray(abs(F).max(axis=1).toarray().reshape(-1))
+
+
+def _sides(problem: MISDP) -> Array:
+    """Return the size of the larger finite side of each row."""
+    sides = np.abs([problem.row_lower, problem.row_upper])
+    return np.asarray(np.where(np.isfinite(sides), sides, 0.0).max(axis=0))
+
+
+def _largest(parts: Iterable[tuple[Array, Array]]) -> Array:
+    """Return the sizes of the largest coefficients of parts and of their largest constants."""
+    sizes = [[np.abs(data).max(initial=0.0) for data in part] for part in parts]
+    return np.array(sizes).reshape(-1, 2).T
+
+
+def _units(*sizes: Array) -> Array:
+    """Return the powers of two below what is nearest to 1 of some sizes, all far off on one side.
+
+    Elsewhere it is 1: coefficients near 1 with a constant of 1e12, say. Zeros have no size.
+    """
+    powers = np.array([np.floor(np.log2(np.where(size > 0.0, size, np.nan))) for size in sizes])
+    low, high = np.fmin.reduce(powers), np.fmax.reduce(powers)
+    far = np.where(high <= -USUAL_POWER, high, np.where(low >= USUAL_POWER, low, 0.0))
+    return np.asarray(np.exp2(far))
+
+
+def _times(value: float | None, unit: float) -> float | None:
+    return None if value is None else value * unit

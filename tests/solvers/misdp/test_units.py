@@ -1,0 +1,127 @@
+"""Costs and constraints in tiny or huge units: the same optimum, proven and stated in that unit."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from small_misdps import draw
+
+import sparseopt
+from sparseopt.generators.misdp import cardinality_least_squares, k_partitioning
+from sparseopt.problems import MISDP, SecondOrderCone, SemidefiniteBlock
+
+PROBLEM = cardinality_least_squares(seed=0, n=16, d=10, k=3)
+OPTIMUM = sparseopt.solve(PROBLEM).objective
+
+
+def scaled(unit):
+    return PROBLEM.with_changes(c=PROBLEM.c * unit, offset=PROBLEM.offset * unit)
+
+
+@pytest.mark.parametrize("backend", ["misdp-bnb", "misdp-oa"])
+@pytest.mark.parametrize("unit", [1e-6, 1e-9, 1e-100])
+def test_tiny_costs_have_the_optimum_of_others(unit, backend):
+    """A gap of 1e-9 that is not relative to the costs was all of them: `feasible`, off by 65%."""
+    result = sparseopt.solve(scaled(unit), backend=backend)
+    assert result.status == "optimal" and result.verdict == "verified", result.check_messages
+    assert result.objective == pytest.approx(OPTIMUM * unit, rel=1e-6)
+    assert result.gap <= 1e-6
+    assert result.trace[-1][1] == pytest.approx(OPTIMUM * unit, rel=1e-6)
+
+
+def test_what_a_listener_hears_and_the_log_are_in_the_users_unit(capsys):
+    heard = []
+    result = sparseopt.solve(scaled(1e-9), verbose=True, on_progress=heard.append)
+    values = [report.objective for report in heard if report.objective is not None]
+    assert values and min(values) == pytest.approx(result.objective, rel=1e-9)
+    assert all(report.bound <= values[-1] * (1.0 + 1e-9) for report in heard if report.bound)
+    assert f"{result.objective:.10g}" in capsys.readouterr().out
+
+
+def test_several_solutions_of_tiny_costs():
+    options = {"solutions": 3}
+    found = sparseopt.solve(scaled(1e-9), backend="misdp-bnb", options=options)
+    usual = sparseopt.solve(PROBLEM, backend="misdp-bnb", options=options)
+    assert found.verdict == "verified", found.check_messages
+    assert [s.objective for s in found.pool] == pytest.approx(
+        [s.objective * 1e-9 for s in usual.pool], rel=1e-6
+    )
+
+
+def test_an_absolute_gap_is_in_the_users_unit():
+    result = sparseopt.solve(scaled(1e-9), rel_gap=0.0, abs_gap=0.2 * OPTIMUM * 1e-9)
+    assert result.status == "optimal" and result.verdict == "verified", result.check_messages
+    assert result.objective - result.bound <= 0.2 * OPTIMUM * 1e-9
+
+
+def with_constraints(problem, unit):
+    """Count each row, cone and matrix in `unit` times another power of two."""
+    units = iter(unit * 2.0 ** np.arange(100))
+    rows = np.array([next(units) for _ in range(problem.A.shape[0])])
+    parts = {
+        name: [
+            replace(part, F=part.F * t, **{constant: getattr(part, constant) * t})
+            for part, t in zip(getattr(problem, name), units, strict=False)
+        ]
+        for name, constant in (("cones", "g"), ("blocks", "F0"))
+    }
+    if len(rows):
+        parts["A"] = problem.A.multiply(rows[:, None]).tocsr()
+        parts |= {side: getattr(problem, side) * rows for side in ("row_lower", "row_upper")}
+    return problem.with_changes(**parts)
+
+
+@pytest.mark.thorough(after=8)
+@pytest.mark.parametrize("seed", range(24))
+@pytest.mark.parametrize("unit", [2.0**-33, 1e-12, 2.0**40])
+def test_constraints_in_other_units_have_the_optimum_of_others(seed, unit):
+    """Matrices in units of 1e-10 were `no_solution`, or unbounded by a ray up to rounding."""
+    usual = sparseopt.solve(draw(seed))
+    for backend in ("misdp-bnb", "misdp-oa"):
+        result = sparseopt.solve(with_constraints(draw(seed), unit), backend=backend)
+        assert (result.status, result.verdict) == (usual.status, "verified"), result.check_messages
+        if usual.objective is not None:
+            assert result.objective == pytest.approx(usual.objective, rel=1e-5, abs=1e-5)
+
+
+def test_costs_and_constraints_in_other_units():
+    tiny = with_constraints(scaled(1e-9), 1e-9)
+    result = sparseopt.solve(tiny)
+    assert result.status == "optimal" and result.verdict == "verified", result.check_messages
+    assert result.objective == pytest.approx(OPTIMUM * 1e-9, rel=1e-6)
+    pool = sparseopt.solve(tiny, backend="misdp-bnb", options={"solutions": 3})
+    assert len(pool.pool) == 3 and pool.verdict == "verified", pool.check_messages
+
+
+def test_what_is_symmetric_in_other_units_only_is_no_symmetry():
+    """Rows of x and y that differ in the user's units are the same in their own."""
+    problem = MISDP(
+        c=[-1.0, -1.0],
+        A=[[2.0**-30, 0.0], [0.0, 2.0**-40]],
+        row_upper=[3.0 * 2.0**-30, 3.0 * 2.0**-40],
+        lower=[0.0, 0.0],
+        upper=[9.0, 9.0],
+        integer=[True, True],
+        blocks=[SemidefiniteBlock([[1.0, 1.0]], [0.0])],
+    )
+    result = sparseopt.solve(problem, backend="misdp-bnb")
+    assert result.objective == -6.0 and result.verdict == "verified", result.check_messages
+    partition = k_partitioning(seed=1, nodes=7, k=2)
+    result = sparseopt.solve(with_constraints(partition, 1e-9))
+    assert result.verdict == "verified", result.check_messages
+    assert result.objective == pytest.approx(sparseopt.solve(partition).objective)
+
+
+@pytest.mark.parametrize("unit", [2.0**-33, 2.0**33])
+def test_curves_and_rays_of_constraints_in_other_units(unit):
+    square = SemidefiniteBlock([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]], [1.0, 0.0, 0.0])
+    cone = SecondOrderCone([[0.0, 1.0], [0.0, 0.0], [1.0, 0.0]], [-5.0, 1.0, 0.0], rotated=True)
+    for changes in ({"blocks": [square]}, {"blocks": [square], "cones": [cone]}):
+        problem = MISDP(c=[1.0, 0.0], integer=[True, False], sense="max", **changes)
+        result = sparseopt.solve(with_constraints(problem, unit), time_limit=10.0)
+        assert result.certificate.kind == "curve"
+        assert (result.status, result.verdict) == ("unbounded", "verified"), result.check_messages
+    problem = problem.with_changes(c=[0.0, 1.0])
+    result = sparseopt.solve(with_constraints(problem, unit), time_limit=10.0)
+    assert result.certificate.kind == "ray"
+    assert (result.status, result.verdict) == ("unbounded", "verified"), result.check_messages
