@@ -134,10 +134,19 @@ class Unit:
 
 def studies() -> list[str]:
     """Return the names of the studies that come with the package."""
+    return sorted(_modules())
+
+
+def _modules() -> dict[str, str]:
+    """Return the module of each study by its name; the rooms below the package have them, too."""
     from sparseopt.bench import studies as package
 
-    found = [info.name for info in pkgutil.iter_modules(package.__path__)]
-    return sorted(name.replace("_", "-") for name in found if not name.startswith("_"))
+    found = {}
+    for info in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+        name = info.name.rpartition(".")[2]
+        if not info.ispkg and not name.startswith("_"):
+            found[name.replace("_", "-")] = info.name
+    return found
 
 
 def find_study(name: str) -> Study:
@@ -156,10 +165,10 @@ def find_study(name: str) -> Study:
     ParamError
         When there is none.
     """
-    if name not in studies():
-        raise ParamError(f"no study is called {name!r}; there are: {', '.join(studies())}")
-    module = importlib.import_module(f"sparseopt.bench.studies.{name.replace('-', '_')}")
-    found: Study = module.STUDY
+    modules = _modules()
+    if name not in modules:
+        raise ParamError(f"no study is called {name!r}; there are: {', '.join(sorted(modules))}")
+    found: Study = importlib.import_module(modules[name]).STUDY
     return replace(found, name=name)
 
 

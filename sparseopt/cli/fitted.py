@@ -60,7 +60,7 @@ def shown_of(fitted: Any) -> dict[str, Any]:
     ----------
     fitted : estimator
     """
-    from sparseopt.estimators.columns import names_of
+    from sparseopt.estimators.common.columns import names_of
     from sparseopt.estimators.displays import edge_weights
 
     names = names_of(fitted)
@@ -127,7 +127,7 @@ def draw(fitted: Any, file: Path, title: str) -> None:
     file : path
     title : str
     """
-    from sparseopt.estimators.columns import names_of
+    from sparseopt.estimators.common.columns import names_of
     from sparseopt.estimators.displays import GraphDisplay, edge_weights
     from sparseopt.pictures import save_picture
 

@@ -11,36 +11,36 @@ if find_spec("sklearn") is None:
         name="sklearn",
     )
 
-from sparseopt.estimators.basis_pursuit import BasisPursuit
-from sparseopt.estimators.best_subset import BestSubset
-from sparseopt.estimators.clime import CLIME
-from sparseopt.estimators.dantzig_selector import DantzigSelector, DantzigSelectorCV
-from sparseopt.estimators.differential_network import DifferentialNetwork
+from sparseopt.estimators.budget.best_subset import BestSubset
+from sparseopt.estimators.budget.graph_l0 import GaussianGraphL0, IsingGraphL0
+from sparseopt.estimators.budget.neighbourhood_graph import NeighbourhoodGraph
+from sparseopt.estimators.component.sparse_pca import SparsePCA
 from sparseopt.estimators.displays import (
     ComponentsDisplay,
     CrossValidationDisplay,
     GraphDisplay,
     PathDisplay,
 )
-from sparseopt.estimators.graph_l0 import GaussianGraphL0, IsingGraphL0
-from sparseopt.estimators.l1_svc import L1SVC
-from sparseopt.estimators.lad_lasso import LADLasso, LADLassoCV
-from sparseopt.estimators.matrix_dantzig import MatrixDantzig
-from sparseopt.estimators.moment_subspace import MomentSubspace
-from sparseopt.estimators.neighbourhood_graph import NeighbourhoodGraph
-from sparseopt.estimators.private_mean_embedding import PrivateMeanEmbedding
-from sparseopt.estimators.private_synthesizer import PrivateSynthesizer
-from sparseopt.estimators.quantile_lasso import QuantileLasso, QuantileLassoCV
-from sparseopt.estimators.quantile_process import QuantileProcess
-from sparseopt.estimators.robust_subspace import RobustSubspace
-from sparseopt.estimators.sparse_lda import SparseLDA
-from sparseopt.estimators.sparse_logistic_regression import SparseLogisticRegression
-from sparseopt.estimators.sparse_pca import SparsePCA
-from sparseopt.estimators.sparse_regression import SparseRegression
+from sparseopt.estimators.parametric.basis_pursuit import BasisPursuit
+from sparseopt.estimators.parametric.clime import CLIME
+from sparseopt.estimators.parametric.dantzig_selector import DantzigSelector, DantzigSelectorCV
+from sparseopt.estimators.parametric.differential_network import DifferentialNetwork
+from sparseopt.estimators.parametric.l1_svc import L1SVC
+from sparseopt.estimators.parametric.lad_lasso import LADLasso, LADLassoCV
+from sparseopt.estimators.parametric.matrix_dantzig import MatrixDantzig
+from sparseopt.estimators.parametric.quantile_lasso import QuantileLasso, QuantileLassoCV
+from sparseopt.estimators.parametric.quantile_process import QuantileProcess
+from sparseopt.estimators.parametric.sparse_lda import SparseLDA
+from sparseopt.estimators.private.private_mean_embedding import PrivateMeanEmbedding
+from sparseopt.estimators.private.private_synthesizer import PrivateSynthesizer
 from sparseopt.estimators.stability_selector import StabilitySelector
-from sparseopt.estimators.sufficient_subspace import SufficientSubspace
-from sparseopt.estimators.two_sample_selector import TwoSampleSelector
-from sparseopt.estimators.two_sample_test import TwoSampleTest
+from sparseopt.estimators.subset.sparse_logistic_regression import SparseLogisticRegression
+from sparseopt.estimators.subset.sparse_regression import SparseRegression
+from sparseopt.estimators.subspace.moment_subspace import MomentSubspace
+from sparseopt.estimators.subspace.robust_subspace import RobustSubspace
+from sparseopt.estimators.subspace.sufficient_subspace import SufficientSubspace
+from sparseopt.estimators.twosample.two_sample_selector import TwoSampleSelector
+from sparseopt.estimators.twosample.two_sample_test import TwoSampleTest
 
 __all__ = [
     "CLIME",

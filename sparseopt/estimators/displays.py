@@ -11,8 +11,8 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from sparseopt.errors import ParamError
-from sparseopt.estimators.columns import names_of
-from sparseopt.estimators.quantile_process import QuantileProcess
+from sparseopt.estimators.common.columns import names_of
+from sparseopt.estimators.parametric.quantile_process import QuantileProcess
 from sparseopt.paths.columns import ColumnwisePath
 from sparseopt.paths.parametric import ParametricPath
 from sparseopt.paths.quantiles import QuantilePath

@@ -12,8 +12,8 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils._param_validation import HasMethods, Interval
 from sklearn.utils.validation import check_is_fitted
 
-from sparseopt.estimators.base import NeedsTarget, forget
-from sparseopt.estimators.lad_lasso import LADLasso
+from sparseopt.estimators.common.base import NeedsTarget, forget
+from sparseopt.estimators.parametric.lad_lasso import LADLasso
 from sparseopt.problems.base import Array
 from sparseopt.selection.stability import stability_selection
 

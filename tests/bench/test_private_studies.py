@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from sparseopt.bench.studies import _private_peers as peers
-from sparseopt.bench.studies import (
+from sparseopt.bench.studies.private import _private_peers as peers
+from sparseopt.bench.studies.private import (
     private_classifiers,
     private_kernel,
     private_mixture,

@@ -72,7 +72,7 @@ def test_errors_of_graphs_are_about_those_of_the_paper(tmp_path: Path) -> None:
 
 
 def test_the_l1_method_is_fitted_as_by_hand() -> None:
-    from sparseopt.bench.studies.l0_paper import lasso
+    from sparseopt.bench.studies.budget.l0_paper import lasso
 
     rng = np.random.default_rng(0)
     X = rng.standard_normal((30, 3))

@@ -34,6 +34,8 @@ def test_plain_python_and_compiled_code_agree(trials: int) -> None:
             compiled = sparseopt.solve(problem)
         where = f"{name}, seed {trial}"
         assert (plain.status, plain.verdict) == (compiled.status, compiled.verdict), where
-        assert plain.objective == pytest.approx(compiled.objective, rel=1e-7, abs=1e-9), where
+        # A gap of 1e-6 was asked for: where that much is left, sums in another order may use it.
+        close = pytest.approx(compiled.objective, rel=max(1e-7, compiled.gap or 0.0), abs=1e-9)
+        assert plain.objective == close, where
         if plain.x is not None and plain.path is not None:
             assert np.shape(plain.x) == np.shape(compiled.x), where

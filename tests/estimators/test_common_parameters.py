@@ -37,8 +37,8 @@ from sparseopt.estimators import (
     SparseRegression,
     StabilitySelector,
 )
-from sparseopt.estimators.base import PathRegressor
-from sparseopt.estimators.columns import as_dense
+from sparseopt.estimators.common.base import PathRegressor
+from sparseopt.estimators.common.columns import as_dense
 
 X, y = load_diabetes(return_X_y=True, scaled=False)
 X, y = X[:80, :5], y[:80]

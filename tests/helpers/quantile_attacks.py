@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from sparseopt import Result, Status
-from sparseopt.estimators.levels import program_in_odds
+from sparseopt.estimators.parametric.levels import program_in_odds
 from sparseopt.paths.quantiles import QuantilePath
 from sparseopt.solvers.homotopy.quantiles import solve_quantiles
 

@@ -21,7 +21,7 @@ import scipy.sparse as sp
 import sparseopt
 from sparseopt import Certificate, Limit, Result, SolveParams, Status, exact
 from sparseopt.checking import check, work
-from sparseopt.estimators.levels import program_in_odds
+from sparseopt.estimators.parametric.levels import program_in_odds
 from sparseopt.paths.columns import ColumnwisePath
 from sparseopt.paths.parametric import GridPath, ParametricPath, SparseRows
 from sparseopt.paths.quantiles import QuantilePath

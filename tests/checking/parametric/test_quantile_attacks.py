@@ -8,7 +8,7 @@ from thorough import first
 
 from sparseopt import Verdict
 from sparseopt.checking import check
-from sparseopt.estimators.levels import program_in_odds
+from sparseopt.estimators.parametric.levels import program_in_odds
 from sparseopt.solvers.homotopy.quantiles import solve_quantiles
 
 

@@ -1,0 +1,1 @@
+"""Studies of models under a budget."""

@@ -1,0 +1,1 @@
+"""Estimators of models under a budget."""

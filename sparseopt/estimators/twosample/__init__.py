@@ -1,0 +1,1 @@
+"""Estimators of two samples."""
