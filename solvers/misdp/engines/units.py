@@ -28,7 +28,7 @@ Solve = Callable[[MISDP, SolveParams, Mapping[str, Any], Control], Result]
 
 @dataclass(frozen=True, eq=False)
 class Units:
-    r"""What costs and constraints are counted in.
+    r"""What costs and constraints are counted in: powers of two.
 
     Costs are divided by :math:`\gamma`, each row, cone and matrix by a number of its own. A
     multiplier of a constraint in unit t is that of the divided one times :math:`\gamma / t`.
@@ -109,7 +109,7 @@ class Units:
             result = solve(self._divided(problem), asked, options, control)
         finally:
             control.unit, control.params = 1.0, params
-        return self._times(result, problem)
+        return self._as_given(result, problem)
 
     def _divided(self, problem: MISDP) -> MISDP:
         """Return the program in these units."""
@@ -133,7 +133,7 @@ class Units:
             }
         return problem.with_changes(**changes)
 
-    def _times(self, result: Result, problem: MISDP) -> Result:
+    def _as_given(self, result: Result, problem: MISDP) -> Result:
         """Return a result of the program in these units in those of the user."""
         certificate = result.certificate
         return result.with_changes(
@@ -149,23 +149,22 @@ class Units:
         """Return multipliers, and the matrices of a curve, in the units of the user."""
         factors: dict[str, Any] = dict.fromkeys(("pool_objective", "pool_bound"), self.costs)
         if certificate.kind.endswith("leaves"):
-            cones = np.repeat(self.cones, [cone.dimension for cone in problem.cones])
-            blocks = np.repeat(self.blocks, [block.dimension for block in problem.blocks])
-            for name, units in (("rows", self.rows), ("cones", cones), ("psd", blocks)):
-                factors[name] = factors[f"interior_{name}"] = self.costs / units
-        else:
+            of_constraints = {"rows": self.rows}
+            of_constraints["cones"] = np.repeat(self.cones, [c.dimension for c in problem.cones])
+            of_constraints["psd"] = np.repeat(self.blocks, [b.dimension for b in problem.blocks])
+            for name, units in of_constraints.items():
+                # Constraints of a standard form that has more of them are in the units of the user.
+                factor = self.costs if self.plain else self.costs / units
+                factors[name] = factors[f"interior_{name}"] = factor
+        elif not self.plain:
             orders = [max(2, cone.dimension - cone.rotated) for cone in problem.cones]
             orders += [block.size for block in problem.blocks]
             units = np.concatenate([self.cones, self.blocks])
             factors["cross"] = np.repeat(units, np.array(orders, dtype=np.int64) ** 2)
         arrays = dict(certificate.arrays)
         for name, factor in factors.items():
-            # Multipliers may be left out where they would have no columns, and rows of the standard
-            # form are behind those that were given.
+            # Multipliers may be left out where they would have no columns.
             if name in arrays and arrays[name].size:
-                if np.ndim(factor):
-                    more = arrays[name].shape[-1] - len(factor)
-                    factor = np.append(factor, np.full(more, self.costs))
                 arrays[name] = arrays[name] * factor
         return replace(certificate, arrays=arrays)
 

@@ -8,7 +8,7 @@ from small_misdps import draw
 
 import sparseopt
 from sparseopt.generators.misdp import cardinality_least_squares, k_partitioning
-from sparseopt.problems import MISDP, SecondOrderCone, SemidefiniteBlock
+from sparseopt.problems import MISDP, IndicatorConstraint, SecondOrderCone, SemidefiniteBlock
 
 PROBLEM = cardinality_least_squares(seed=0, n=16, d=10, k=3)
 OPTIMUM = sparseopt.solve(PROBLEM).objective
@@ -125,3 +125,19 @@ def test_curves_and_rays_of_constraints_in_other_units(unit):
     result = sparseopt.solve(with_constraints(problem, unit), time_limit=10.0)
     assert result.certificate.kind == "ray"
     assert (result.status, result.verdict) == ("unbounded", "verified"), result.check_messages
+
+
+def test_tiny_costs_beside_an_indicator():
+    """The standard form has a row more than the problem, in the unit of the user."""
+    row = IndicatorConstraint(binary=0, a=[[0.0, 1.0]], lower=2.0)
+    problem = MISDP(
+        c=[-3e-9, 1e-9],
+        lower=[0.0, 0.0],
+        upper=[1.0, 5.0],
+        integer=[True, False],
+        indicators=[row],
+        blocks=[SemidefiniteBlock([[0.0, 1e-12]], [0.0])],
+    )
+    result = sparseopt.solve(problem)
+    assert result.status == "optimal" and result.verdict == "verified", result.check_messages
+    assert result.objective == pytest.approx(-1e-9, rel=1e-6)
