@@ -27,7 +27,7 @@ from forged_proofs import KINDS, answer, false_statements, forged
 from integer_attacks import false_places, of_another_instance
 from multiplier_attacks import multiplier_attacks
 from quantile_attacks import quantile_attacks
-from segment_attacks import forgeries
+from segment_attacks import ATTACKS, forgeries
 from small_misdps import draw
 
 import sparseopt
@@ -55,6 +55,8 @@ from sparseopt.problems import (
 
 _EACH = 20
 """Problems of each family that takes no solver, for one that does."""
+_WITH_SEGMENTS = (DantzigSelector, LADLasso, ParametricLP, CLIME)
+"""Problems of :func:`random_problem` whose paths have segments."""
 _MINUTE = 60.0
 """Seconds between two tables of what was found so far."""
 
@@ -329,7 +331,7 @@ def main() -> None:
     choice = options.count, options.seconds, options.seed, options.exact
     if options.kinds is None:
         forged_kinds = () if options.plain or options.results else KINDS
-        found = campaign(*choice, forged_kinds, made=not options.results)
+        found = campaign(*choice, forged_kinds, made=not options.results, each=True)
     else:
         found = forged_campaign(*choice, options.kinds or KINDS)
     print(table(found))
@@ -362,7 +364,7 @@ class Judge:
 
     def enough(self, kind: str) -> bool:
         """Return whether a kind has its number."""
-        return self.found[kind]["attacks"] >= self._count
+        return self.found.get(kind, Counter())["attacks"] >= self._count
 
     def attack(self, kind: str, problem: Any, result: Result, read: bool = True) -> None:
         """Count the verdicts on one result; `read` is false where the exact program may differ."""
@@ -397,6 +399,13 @@ class Judge:
         if judged and (verdict == "verified") != (other == "proven"):
             self.found[kind].update(["disagreements"])
             print(f"{kind}: {verdict}, exactly {other}: {why}", flush=True)
+
+    def forged_enough(self, kind: str) -> bool:
+        """Return whether what :meth:`forge` yields for this kind of problem has its number."""
+        statements = f"false statements ({kind})"
+        return self.enough(f"forged proofs ({kind})") and (
+            statements not in self.found or self.enough(statements)
+        )
 
     def forge(self, kind: str, rng: np.random.Generator, count: int = 20) -> None:
         """Forge proofs about a problem of that kind, and make false statements of true points."""
@@ -434,24 +443,33 @@ def campaign(
     exactly: bool = False,
     kinds: Collection[str] = (),
     made: bool = True,
+    each: bool = False,
 ) -> dict[str, Counter[str]]:
-    """Attack until each kind has its number, or the time is over; return verdicts by kind.
+    """Attack until kinds have their number, or the time is over; return verdicts by kind.
 
     The kind "true" has results of our engines that the checker verified; `kinds` are those of
     problems whose proofs are forged. Without those that are `made` to be believed there is time for
-    lies about more results.
+    lies about more results. The common kinds are enough unless `each` kind is to have its number:
+    the rarest come up in one of a few hundred problems, so that paths are attacked by those alone.
     """
     rng, end = np.random.default_rng(seed), time.monotonic() + seconds
+    common = ("true", "numbers", "Farkas", "fixed charge") if made else ("true", "numbers")
+    made_kinds: set[str] = set()
     with tempfile.TemporaryDirectory() as folder:
         judge = Judge(count, exactly, folder)
         while time.monotonic() < end and not all(
-            judge.enough(kind) for kind in ("true", "numbers", "Farkas", "fixed charge")
+            judge.enough(kind) for kind in (*common, *(judge.found if each else ()))
         ):
-            if made:
+            if made and not (made_kinds and all(judge.enough(kind) for kind in made_kinds)):
+                others = set(judge.found) - made_kinds
                 _made_to_be_believed(judge, rng)
+                made_kinds |= set(judge.found) - others
             for kind in kinds:
-                judge.forge(kind, rng)
+                if not judge.forged_enough(kind):
+                    judge.forge(kind, rng)
             _about_a_result(judge, rng, end)
+            if each and judge.enough("true"):
+                _about_segments(judge, rng)
     return judge.found
 
 
@@ -496,6 +514,23 @@ def _about_a_result(judge: Judge, rng: np.random.Generator, end: float) -> None:
     if isinstance(problem, STRS):
         for kind, lie in leaves(problem, result, rng):
             judge.attack(kind, problem, lie)
+
+
+def _about_segments(judge: Judge, rng: np.random.Generator) -> None:
+    """Attack one path by what has not yet its number."""
+    rare = {
+        name: attack
+        for name, attack in ATTACKS.items()
+        if not all(judge.enough(f"{name} ({about})") for about in ("points", "multipliers"))
+    }
+    problem, question = random_problem(rng)
+    while not isinstance(problem, _WITH_SEGMENTS) or "lam" in question:
+        problem, question = random_problem(rng)
+    result = sparseopt.solve(problem, **question)
+    if result.verdict is Verdict.VERIFIED and result.status is Status.OPTIMAL:
+        for _ in range(_EACH):
+            for kind, lie in forgeries(problem, result, rng, rare):
+                judge.attack(kind, problem, lie, read=not kind.endswith("(multipliers)"))
 
 
 def _kind_of(name: str) -> str:
