@@ -7,12 +7,10 @@ compared with the sample by them, and so are points projected onto a subspace.
 from __future__ import annotations
 
 import contextlib
+import itertools
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
-from scipy.optimize import minimize
 
 from sparseopt.backend import Control
 from sparseopt.problems.base import Array
@@ -25,10 +23,8 @@ from sparseopt.problems.subspace.distributions import (
 )
 from sparseopt.problems.subspace.sufficient import SufficientReduction
 
-from .settings import EQUAL, MEMORY, STATIONARY
-
-Objective = Callable[[Array], tuple[float, Array]]
-"""Gives the value at a basis W (n, k), and the gradient with respect to its entries."""
+from .quasi_newton import Objective, iterates
+from .settings import EQUAL, MANY_POINTS, STATIONARY
 
 Kernel = Callable[[Array, Array, Array], tuple[Array, Array, Array]]
 """f, df / d(u'v) and df / d|u|^2 from u'v (m, N), |u|^2 (m, 1) and |v|^2 (N,)."""
@@ -123,6 +119,7 @@ def explained(X: Array, Y: Array, bandwidth: float, ridge: float) -> Objective:
     # Matrices of this size are made once: to get their memory again takes longer than the sums.
     G, K = np.empty((2, N, N))
     diagonal = np.diag_indices(N)
+    solve = np.linalg.solve if N < MANY_POINTS else _by_cholesky
 
     def objective(W: Array) -> tuple[float, Array]:
         Z = scaled @ W
@@ -135,14 +132,21 @@ def explained(X: Array, Y: Array, bandwidth: float, ridge: float) -> Objective:
         np.subtract(G, means, out=K)
         np.add(K, (means.mean() - means)[:, None], out=K)
         K[diagonal] += N * ridge
-        factor = cho_factor(K.T, lower=True, overwrite_a=True, check_finite=False)
-        dual = cho_solve(factor, Y, check_finite=False)
+        dual = solve(K, Y)
         np.matmul(dual, dual.T, out=K)
         pull = np.multiply(G, K, out=K)
         across = pull.sum(axis=1)[:, None] * Z - pull @ Z
         return float(ridge * np.vdot(Y, dual)), 2.0 * ridge * scaled.T @ across
 
     return objective
+
+
+def _by_cholesky(K: Array, Y: Array) -> Array:
+    """Return K^-1 Y for a positive definite K, which is overwritten."""
+    from scipy.linalg import cho_factor, cho_solve
+
+    factor = cho_factor(K.T, lower=True, overwrite_a=True, check_finite=False)
+    return np.asarray(cho_solve(factor, Y, check_finite=False))
 
 
 def lbfgs(
@@ -178,20 +182,10 @@ def lbfgs(
             best, steepest = (x.copy(), found[0]), steep
         return found
 
-    def count(intermediate_result: Any) -> None:
-        nonlocal steps
-        steps += 1
-        control.progress(word, objective=best[1])
-
     with contextlib.suppress(_Ended):
-        minimize(
-            watched,
-            start,
-            jac=True,
-            method="L-BFGS-B",
-            callback=count,
-            options={"maxiter": limit, "maxcor": MEMORY, "gtol": STATIONARY, "ftol": 0.0},
-        )
+        for _ in itertools.islice(iterates(watched, start, STATIONARY), limit):
+            steps += 1
+            control.progress(word, objective=best[1])
     return *best, steps
 
 

@@ -41,8 +41,29 @@ ROUNDED = 2e-13
 TYLER_STEP = 1e-10
 """Relative change of Tyler's matrix at which its fixed-point iteration ends."""
 
+FEW_COORDINATES = 100
+"""Up to this many, all principal components are computed; beyond, the first ones alone."""
+
+MANY_POINTS = 800
+"""From here on a Cholesky factor of SciPy's is faster than NumPy's solve, and worth its import."""
+
 MEMORY = 20
 """Pairs of steps and gradients that L-BFGS keeps."""
+
+DECREASE, SLOPE = 1e-4, 0.9
+"""Parts of the slope that a step of L-BFGS must gain, and may leave: the usual c_1 and c_2."""
+
+LONGER = 4.0
+"""Factor of a step that is too short, while nothing bounds it."""
+
+LENGTHS = 20
+"""Lengths of a step that are tried."""
+
+SHORTEST = 1e-9
+"""Width of a bracket, relative to the length of the step, at which a line search ends."""
+
+CURVATURE = 1e-12
+"""Cosine between a step and the change of the gradient below which the pair is rounding."""
 
 STATIONARY = 1e-10
 """Largest entry of the gradient, in units of the objective's scale, at which a descent ends."""

@@ -15,7 +15,8 @@ from sparseopt.problems.subspace.sufficient import SufficientReduction
 from sparseopt.result import Result, Status
 
 from .inverse import DIRECTIONS, leading
-from .objectives import Objective, lbfgs, objective_of
+from .objectives import lbfgs, objective_of
+from .quasi_newton import Objective
 
 
 class SubspaceSearch(Backend):

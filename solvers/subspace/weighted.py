@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from scipy.linalg import LinAlgError, eigh
 
 from sparseopt.backend import Backend
 from sparseopt.params import SolveParams
@@ -16,7 +15,7 @@ from sparseopt.problems.subspace.robust import RobustSubspace
 from sparseopt.proofs.distances import Sizes
 from sparseopt.result import Certificate, Limit, Result, Status, relative_gap
 
-from .settings import ROUNDED
+from .settings import FEW_COORDINATES, ROUNDED
 
 
 class Distances(Backend):
@@ -113,11 +112,15 @@ def leading(S: Array, k: int) -> tuple[Array, Array]:
     an error; then all are computed.
     """
     n = len(S)
-    with suppress(LinAlgError):
-        values, vectors = eigh(S, subset_by_index=[n - k, n - 1], driver="evr")
-        if len(values) == k:
-            return values, vectors
-    values, vectors = eigh(S, driver="evd")
+    if n > FEW_COORDINATES:
+        # Its import takes as long as all eigenvectors of hundreds of small matrices.
+        from scipy.linalg import eigh
+
+        with suppress(np.linalg.LinAlgError):
+            values, vectors = eigh(S, subset_by_index=[n - k, n - 1], driver="evr")
+            if len(values) == k:
+                return values, vectors
+    values, vectors = np.linalg.eigh(S)
     return values[-k:], vectors[:, -k:]
 
 

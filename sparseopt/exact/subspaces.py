@@ -62,7 +62,10 @@ def check_robust(header, arrays, result):
     cross = [[dot(a, b) for b in zip(*U, strict=True)] for a in zip(*P, strict=True)]
     S = [[(cross[i][j] + cross[j][i]) / 2 for j in range(n)] for i in range(n)]
     proven = sum(cross[i][i] for i in range(n)) - sum(largest_eigenvalues(S, k), ZERO)
-    finish(result, value, proven, unit, max(value, unit / 10**6))
+    proven = max(ZERO, proven)
+    # Residuals are sums of n + k products: rounded by a billionth of this at most.
+    rounded = max(Fraction(1, 10**6), Fraction(10**9 * (n + k + 4), 2**52))
+    finish(result, value, proven, unit, max(value, unit * rounded))
     return f"optimal up to the gap stated: the sum of distances is at least {near(proven):.12g}"
 
 

@@ -92,7 +92,7 @@ class SubspaceVerifier:
         return Evaluation(
             value=value,
             size=size,
-            data_size=max(abs(value), ROUNDED * size),
+            data_size=max(abs(value), _rounded(problem) * size),
             violation=worst / FEASIBILITY if math.isfinite(worst) else math.inf,
             where=f"orthonormality by {worst:.3g}",
             residuals=residuals,
@@ -114,12 +114,22 @@ class SubspaceVerifier:
             findings.refute(
                 f"the bound {stated:.17g} is stated, the certificate proves {proven:.17g}"
             )
-        elif not stated - max(0.0, proven - margin) <= SUM * max(abs(stated), ROUNDED * unit):
+        elif not stated - max(0.0, proven - margin) <= SUM * max(
+            abs(stated), _rounded(problem) * unit
+        ):
             findings.doubt(f"the certificate proves the bound {proven - margin:.17g} only")
         else:
             findings.prove(
                 f"the sum of distances from any subspace is at least {proven - margin:.9g}"
             )
+
+
+def _rounded(problem: SubspaceProblem) -> float:
+    """Return the part of the points' sizes that rounding errors of a value may make out, over SUM.
+
+    The distance of a point from a subspace is the length of sums of n + k products.
+    """
+    return max(ROUNDED, (problem.X.shape[1] + problem.k + 4) * _EPSILON / SUM)
 
 
 verify = SubspaceVerifier()

@@ -147,8 +147,6 @@ class SufficientReduction(SubspaceProblem):
 
     def objective(self, x: Array, lam: float | None = None) -> float:
         """Return the share of the response left unexplained; lam is ignored. O(N^3)."""
-        from scipy.linalg import cho_factor, cho_solve
-
         assert self.bandwidth is not None
         Z = self.X @ self.basis(x) / self.bandwidth
         squares = np.einsum("ij,ij->i", Z, Z)
@@ -157,7 +155,7 @@ class SufficientReduction(SubspaceProblem):
         K += means.mean() - means - means[:, None]
         K[np.diag_indices_from(K)] += len(K) * self.ridge
         Y = self.targets
-        return float(self.ridge * np.vdot(Y, cho_solve(cho_factor(K, lower=True), Y)))
+        return float(self.ridge * np.vdot(Y, np.linalg.solve(K, Y)))
 
     def unexplained(self, x: Array, X: Array, y: Array) -> float:
         """Return the squared error of the regression at other points, over their variance.

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import sparseopt
-from sparseopt import Certificate, Result, Status, Verdict, generators
+from sparseopt import Certificate, Result, Status, Verdict, exact, generators
 from sparseopt.checking.subspace.verifier import _lower_bound
 from sparseopt.problems import RobustSubspace
 
@@ -179,3 +179,22 @@ def test_bounds_of_columns_of_any_unit_leave_room_for_rounding(seed, centre):
         for k in (1, 2):
             result = sparseopt.solve(RobustSubspace(X, k=k, centre=centre))
             assert result.verdict is Verdict.VERIFIED, result.check_messages
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize(("n", "k"), [(3, 2), (4, 2), (5, 3), (40, 3)])
+def test_a_sum_of_rounding_errors_is_the_least_one(n, k, seed, tmp_path):
+    # All points lie in a subspace: no sum is below 0, and rounding makes out more with n and k.
+    X = np.repeat(np.random.default_rng(seed).normal(size=(k, n)), 5, axis=0)
+    problem = RobustSubspace(X, k)
+    result = sparseopt.solve(problem)
+    assert (result.status, result.verdict) == (Status.OPTIMAL, Verdict.VERIFIED)
+    files = tmp_path / "p.npz", tmp_path / "r.json"
+    sparseopt.save(problem, files[0])
+    sparseopt.save(result, files[1])
+    assert exact.check(*files)[0] == "proven"
+    more = 1e-12 * problem.spread
+    false = result.with_changes(bound=result.objective + more, objective=result.objective + more)
+    sparseopt.save(false, files[1])
+    assert verdict(problem, false) is not Verdict.VERIFIED
+    assert exact.check(*files)[0] != "proven"
