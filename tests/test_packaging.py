@@ -209,6 +209,29 @@ def test_import_loads_numpy_and_scipy_only():
     assert [m for m in loaded if m.startswith("sparseopt.solvers.")] == []
 
 
+def test_first_solves_do_without_the_parts_of_scipy_that_take_long_to_import():
+    """Each takes .05 to .3 s, which is more than these solves."""
+    done = run_python(
+        "import os, sys\n"
+        "os.environ['NUMBA_DISABLE_JIT'] = '1'\n"
+        "import sparseopt\n"
+        "from sparseopt import generators\n"
+        "solved = [sparseopt.solve(generators.generate(name, **settings)) for name, settings in (\n"
+        "    ('dantzig-4.3', dict(n=10, d=15)),\n"
+        "    ('index-model', dict(N=30, n=4)),\n"
+        "    ('bent-curve', dict(N=30)),\n"
+        "    ('outlier-columns', dict(N=20, n=4, k=2)),\n"
+        "    ('ising-lattice', dict(n=50, rows=3, columns=3)),\n"
+        "    ('k-partitioning', dict(nodes=4, k=2)),\n"
+        ")]\n"
+        "assert all(result.x is not None or result.path is not None for result in solved)\n"
+        "print(*sorted(sys.modules))\n"
+    )
+    assert done.returncode == 0, done.stderr
+    large = {"optimize", "special", "spatial", "stats", "sparse.csgraph", "interpolate", "fft"}
+    assert {f"scipy.{part}" for part in large} & set(done.stdout.split()) == set()
+
+
 @pytest.mark.thorough
 def test_import_is_quick():
     # On a busy machine (tests run in parallel) the wall time includes waiting for the processor,

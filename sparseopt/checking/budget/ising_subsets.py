@@ -20,19 +20,13 @@ rows have weights all means are weighted.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sparseopt.checking.budget.fits import Observations, logistic_fits
-from sparseopt.installed import Deferred
 from sparseopt.problems.base import Array
 from sparseopt.problems.budget.neighbourhoods import L0GraphicalModel
-
-if TYPE_CHECKING:
-    import scipy.special as special
-else:
-    special = Deferred("scipy.special")
+from sparseopt.proofs.neighbours import logistic
 
 _FITS = 400_000
 """Fits altogether: half a minute or so."""
@@ -212,7 +206,7 @@ def _distinct_rows(problem: L0GraphicalModel, nodes: Array) -> tuple[Array, Arra
 
 def _from_below(observations: Observations, beta: Array, ridge: float) -> Array:
     """Bound the smallest losses of sets by duality at their fits, shape (sets,)."""
-    p = special.expit(-observations.along(beta))
+    p = logistic(-observations.along(beta))
     if ridge == 0.0:
         # A Newton step of the dual takes g to zero up to rounding.
         variance = p * (1.0 - p)

@@ -129,7 +129,7 @@ def _rounded(problem: SubspaceProblem) -> float:
 
     The distance of a point from a subspace is the length of sums of n + k products.
     """
-    return max(ROUNDED, (problem.X.shape[1] + problem.k + 4) * _EPSILON / SUM)
+    return max(ROUNDED, float(problem.X.shape[1] + problem.k + 4) * _EPSILON / SUM)
 
 
 verify = SubspaceVerifier()

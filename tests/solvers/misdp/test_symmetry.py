@@ -4,6 +4,8 @@ import itertools
 
 import numpy as np
 import pytest
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 
 import sparseopt
 from sparseopt import Certificate, Status, Verdict
@@ -15,7 +17,7 @@ from sparseopt.problems.misdp.cones import pack_symmetric, unpack_symmetric
 from sparseopt.proofs.misdp_symmetry import SymmetryTest
 from sparseopt.result import Result
 from sparseopt.solvers.misdp.reductions.merging import merge
-from sparseopt.solvers.misdp.reductions.symmetry import order
+from sparseopt.solvers.misdp.reductions.symmetry import connected, order
 
 pytest.importorskip("clarabel", reason="Clarabel is not installed: sparseopt[misdp]")
 
@@ -382,3 +384,18 @@ def test_two_equal_matrices_may_be_exchanged():
     assert len(order(merge(problem)).group[0]) == 2
     result = sparseopt.solve(problem, backend="misdp-bnb")
     assert result.verdict is Verdict.VERIFIED and result.objective == 4.0
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_connected_components_are_scipys(seed):
+    rng = np.random.default_rng(seed)
+    count, edges = int(rng.integers(1, 60)), int(rng.integers(0, 90))
+    first, second = rng.integers(0, count, (2, edges))
+    if seed % 4 == 0:  # a long chain
+        order_ = rng.permutation(count)
+        first, second = order_[:-1], order_[1:]
+    graph = coo_array((np.ones(len(first)), (first, second)), shape=(count, count))
+    part = connected_components(graph, directed=False)[1]
+    least = np.full(count, count)
+    np.minimum.at(least, part, np.arange(count))
+    np.testing.assert_array_equal(connected(count, first, second), least[part])
