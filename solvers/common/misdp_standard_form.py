@@ -62,9 +62,7 @@ class StandardForm:
         self.given = self.problem = given
         if is_standard(given):
             return
-        ends = box or (given.lower, given.upper)
-        reach = [_range(row.a, *ends) for row in given.indicators]
-        least, most = np.array(reach).reshape(-1, 2).T
+        least, most = _reach(given, box or (given.lower, given.upper))
         curved = given.Q is not None
         objective = (
             _factorised(given) if curved else (np.zeros((len(given.c), 0)), np.zeros(0), given.c)
@@ -231,6 +229,24 @@ def endless_indicators(problem: MISDP) -> list[int]:
         if (low == -np.inf and row.lower > -np.inf) or (high == np.inf and row.upper < np.inf):
             found.append(i)
     return found
+
+
+def _reach(problem: MISDP, box: tuple[Array, Array]) -> tuple[Array, Array]:
+    """Return the least and the largest value of each indicator's row, two arrays of shape (k,).
+
+    A side that every point of the box is within may be what the box follows from, where the binary
+    variable must be 1. It stays a row unless the bounds of the variables alone imply it.
+    """
+    least, most = np.empty((2, len(problem.indicators)))
+    for i, row in enumerate(problem.indicators):
+        low, high = _range(row.a, *box)
+        below, above = _range(row.a, problem.lower, problem.upper)
+        if low >= row.lower > -np.inf:
+            low = max(below, row.lower - max(1.0, abs(row.lower)))
+        if high <= row.upper < np.inf:
+            high = min(above, row.upper + max(1.0, abs(row.upper)))
+        least[i], most[i] = low, high
+    return least, most
 
 
 def _range(a: sp.csr_array, lower: Array, upper: Array) -> tuple[float, float]:

@@ -116,7 +116,7 @@ class _Rows:
         self.problem, self.forms, self.low, self.high = problem, [], [], []
 
     def add(self, form, low, high):
-        self.forms.append(form)
+        self.forms.append({j: a for j, a in form.items() if a})
         self.low.append(low)
         self.high.append(high)
 

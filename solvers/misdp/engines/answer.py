@@ -39,13 +39,15 @@ from ..unbounded.rays import bends, find_ray, unbounded
 def standard(problem: MISDP) -> StandardForm:
     """Return the standard form of a problem, by bounds that are propagated.
 
+    They are those that the checker finds: it believes no ends of indicators that are nearer.
+
     Parameters
     ----------
     problem : MISDP
     """
     if not problem.indicators:
         return StandardForm(problem)
-    return StandardForm(problem, Propagation(problem).tighten())
+    return StandardForm(problem, Propagation(problem).tighten(in_turn=False))
 
 
 def start_points(search: MISDPSearch, form: StandardForm, merged: Merged | Ordered) -> None:

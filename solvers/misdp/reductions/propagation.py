@@ -222,19 +222,26 @@ class Propagation:
             left = run(self._forms, low, high, form_low, form_high, rounds)
             return self._without_far_ends(low, high) if left else None
         at, (below, above) = self._conditional, self._sides.T
+        left = rounds
         while True:
+            given = low.copy(), high.copy()
             before = low[self._binary] == 1.0
             form_low[at[before]] = np.maximum(form_low[at[before]], below[before])
             form_high[at[before]] = np.minimum(form_high[at[before]], above[before])
-            if not run(self._forms, low, high, form_low, form_high, rounds):
+            if not run(self._forms, low, high, form_low, form_high, rounds if in_turn else 1):
                 return None
+            left -= 1
             for under, over in ((below, form_high[at]), (form_low[at], above)):
                 ends = np.where(np.isfinite([under, over]), np.abs([under, over]), 1.0)
                 never = self._binary[under > over + EMPTY * np.maximum(1.0, ends.max(axis=0))]
                 if (low[never] == 1.0).any():
                     return None
                 high[never] = 0.0
-            if (before == (low[self._binary] == 1.0)).all():
+            ended = (before == (low[self._binary] == 1.0)).all()
+            if not in_turn:
+                # The checker looks at indicators in each of its rounds.
+                ended = left == 0 or not _moved(given, (low, high))
+            if ended:
                 return self._without_far_ends(low, high)
 
     def _without_far_ends(self, low: Array, high: Array) -> tuple[Array, Array]:

@@ -31,6 +31,18 @@ def test_enumeration(seed):
         assert not faults(problem, backend, known), backend
 
 
+@pytest.mark.thorough(after=2)
+@pytest.mark.parametrize("seed", [244300, 448299, 694028, 23068, 46205])
+def test_binary_variables_that_must_be_one(seed):
+    # What follows from an indicator that holds is no reason to leave it out (244300), and its ends
+    # are those that the checker finds, too.
+    problem = draw_conditional(seed)
+    known = enumerated(problem)
+    for backend in ("misdp-bnb", "misdp-oa"):
+        assert not faults(problem, backend, known), backend
+        assert sparseopt.solve(problem, backend=backend).verdict is Verdict.VERIFIED
+
+
 @pytest.mark.thorough
 @pytest.mark.parametrize("seed", range(100, 160))
 def test_enumeration_of_many(seed):
