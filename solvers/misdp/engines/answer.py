@@ -240,6 +240,10 @@ def answer(search: MISDPSearch, tree: IntegerTree, limit: Limit | None, **more: 
             f"{tree.unresolved} choices of the integers could not be settled to the precision that "
             "was asked: their relaxations have no interior; ask for a larger rel_gap, or take "
             "another relaxation"
+            if tree.unresolved
+            else "rounding errors leave more of a gap than was asked: terms of the objective, or "
+            "what bounds the variables, are far larger than its value; ask for a larger rel_gap, "
+            "or for an abs_gap"
         )
     if not np.isinf(proven):
         # Behind the bound, for which ends of variables may have been derived.

@@ -43,6 +43,15 @@ def test_binary_variables_that_must_be_one(seed):
         assert sparseopt.solve(problem, backend=backend).verdict is Verdict.VERIFIED
 
 
+def test_what_rounding_leaves_of_a_gap_is_said():
+    # Terms of 200 cancel to -.528.
+    problem = draw_conditional(664850)
+    result = sparseopt.solve(problem)
+    assert (result.status, result.verdict) == (Status.FEASIBLE, Verdict.VERIFIED)
+    assert any("rounding errors leave more of a gap" in note for note in result.notes)
+    assert sparseopt.solve(problem, rel_gap=1e-3).status is Status.OPTIMAL
+
+
 @pytest.mark.thorough
 @pytest.mark.parametrize("seed", range(100, 160))
 def test_enumeration_of_many(seed):
