@@ -12,7 +12,14 @@ from sparseopt.problems.misdp.problem import MISDP
 
 from ..bounding.lower_bounds import Box, ConicBounding, Relaxed
 from ..reductions.propagation import Propagation
-from ..settings import INTEGER_ROW, POINT_ALLOWED, POINT_GOOD, POINT_NEAR, RANK_ALLOWED
+from ..settings import (
+    INTEGER_ROW,
+    POINT_ALLOWED,
+    POINT_BOUGHT,
+    POINT_GOOD,
+    POINT_NEAR,
+    RANK_ALLOWED,
+)
 from .rank_one import lower_rank
 
 __all__ = ["IncumbentFinder"]
@@ -67,9 +74,18 @@ class IncumbentFinder:
         """Take x, whose integers are rounded, if it is feasible; True where it is kept."""
         x = np.clip(x, self.problem.lower, self.problem.upper)
         x[self._whole] = np.rint(x[self._whole])
-        if not np.isfinite(x).all() or self._missed(x) > POINT_ALLOWED:
+        if not np.isfinite(x).all():
             return False
-        return self._keep(x, float(self._conic.form.costs @ x))
+        missed, costs = self._missed(x), self._conic.form.costs
+        if missed > POINT_ALLOWED:
+            return False
+        value = float(costs @ x)
+        if missed > POINT_GOOD:
+            # A point of these integers that is feasible is not given up for what a violation gains.
+            bought = POINT_BOUGHT * missed * float(np.abs(costs) @ np.abs(x))
+            if value >= self.goal(x[self._whole]) - bought:
+                return False
+        return self._keep(x, value)
 
     def goal(self, integers: Array) -> float:
         """Return the costs from which on a bound settles these integers (q,)."""

@@ -138,7 +138,7 @@ class ImpliedBounds:
         lower: Array | None = None,
         upper: Array | None = None,
         cutoff: float | None = None,
-        rounds: int = 12,
+        rounds: int = 40,
         rows: tuple[Array, Array] | None = None,
     ) -> tuple[Array, Array] | None:
         """Return bounds that hold for every feasible point within the bounds given.
@@ -149,7 +149,7 @@ class ImpliedBounds:
             Default: those of the problem.
         cutoff : float, optional
             Only points whose objective is at least as good matter.
-        rounds : int, default 12
+        rounds : int, default 40
             How often the rules are applied at most.
         rows : tuple of two arrays of shape (m,), optional
             Bounds of A x. Default: those of the problem.

@@ -48,7 +48,7 @@ def test_implied_bounds(problem: MISDP) -> None:
             whole = np.flatnonzero(problem.integer)
             fixed = whole[rng.random(len(whole)) < 0.4]
             low[fixed] = high[fixed] = np.floor(problem.lower[fixed])
-            own = ImpliedBounds(problem).tighten(low, high, cutoff)
+            own = ImpliedBounds(problem).tighten(low, high, cutoff, rounds=12)
             engine = Propagation(problem).tighten(low, high, cutoff)
             assert (own is None) == (engine is None)
             if own is not None and engine is not None:

@@ -75,6 +75,16 @@ def test_the_best_ones_of_many(seed):
                 assert result.verdict is Verdict.VERIFIED, result.check_messages
 
 
+@pytest.mark.parametrize(("seed", "count"), [(243208, 3), (243208, 4), (34253, 2)])
+def test_leaves_that_constraints_empty_slowly_are_proven_empty(seed, count):
+    # Each round of array operations derives less than one of compiled loops, step after step.
+    problem = draw_conditional(seed)
+    result = sparseopt.solve(problem, backend="misdp-bnb", options={"solutions": count})
+    assert (result.status, result.verdict) == (Status.OPTIMAL, Verdict.VERIFIED)
+    found = result.certificate.arrays["pool_objective"]
+    np.testing.assert_allclose(found, all_values(problem)[:count], rtol=1e-4, atol=1e-4)
+
+
 def test_a_first_point_narrows_no_more_than_the_pool_states():
     """Boxes that the cutoff narrowed to one choice say nothing of those it left out."""
     problem = draw_conditional(66)
