@@ -57,8 +57,8 @@ POINT_ALLOWED = 4e-8
 """Residuals up to which a point is feasible; the checker allows 1e-7."""
 
 POINT_BOUGHT = 10.0
-"""Times its residual and the terms of the objective: what a point must be better by than one that
-is feasible. A residual gains some times that where multipliers are large."""
+"""Times its residual and the terms of the objective: what a point must be better by than another of
+the same integers. A residual gains some times that where multipliers are large."""
 
 ROOM_WITHOUT_INTERIOR = (1e-14, 1e-13, 1e-12, 1e-11, 1e-10)
 """What eigenvalues may lack, relative to the largest entries, at integers that leave no interior:

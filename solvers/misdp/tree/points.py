@@ -81,15 +81,20 @@ class IncumbentFinder:
             return False
         value = float(costs @ x)
         if missed > POINT_GOOD:
-            # A point of these integers that is feasible is not given up for what a violation gains.
+            # A better point of these integers is not given up for what a violation gains.
             bought = POINT_BOUGHT * missed * float(np.abs(costs) @ np.abs(x))
-            if value >= self.goal(x[self._whole]) - bought:
+            if value >= self._value_of(x[self._whole]) - bought:
                 return False
         return self._keep(x, value)
 
     def goal(self, integers: Array) -> float:
         """Return the costs from which on a bound settles these integers (q,)."""
         return self.value
+
+    def _value_of(self, integers: Array) -> float:
+        """Return the costs of the point of these integers that is kept, inf without one."""
+        same = self.best is not None and np.array_equal(self.best[self._whole], integers)
+        return self.value if same else np.inf
 
     def _keep(self, x: Array, value: float) -> bool:
         if value >= self.value:

@@ -62,6 +62,10 @@ class SolutionPool(IncumbentFinder):
         known = self._members.get(_key(integers))
         return self.value if known is None else min(known[0], self.value)
 
+    def _value_of(self, integers: Array) -> float:
+        known = self._members.get(_key(integers))
+        return np.inf if known is None else known[0]
+
     def _keep(self, x: Array, value: float) -> bool:
         key = _key(x[self._whole])
         known = self._members.get(key)
