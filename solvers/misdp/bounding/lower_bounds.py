@@ -381,7 +381,8 @@ class ConicBounding:
         begin = 0
         for cone in problem.cones:
             u = multipliers.cones[0, begin : begin + cone.dimension]
-            head, norm = cone.head_and_norm(u)
+            # In a unit of their own: their squares may leave the range of numbers.
+            head, norm = cone.head_and_norm(u / (np.abs(u).max(initial=0.0) or 1.0))
             if head > 0.0:
                 least = min(least, 1.0 - norm / head)
             begin += cone.dimension

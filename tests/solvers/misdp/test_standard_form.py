@@ -43,6 +43,12 @@ def test_binary_variables_that_must_be_one(seed):
         assert sparseopt.solve(problem, backend=backend).verdict is Verdict.VERIFIED
 
 
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_multipliers_whose_squares_leave_the_range_of_numbers():
+    result = sparseopt.solve(draw_conditional(548853))
+    assert result.verdict is Verdict.VERIFIED
+
+
 def test_what_rounding_leaves_of_a_gap_is_said():
     # Terms of 200 cancel to -.528.
     problem = draw_conditional(664850)
