@@ -243,45 +243,70 @@ def largest_eigenvalues(S, k):
     n, size = len(S), power(max((abs(v) for row in S for v in row), default=ZERO))
     unit = 2**90
     ints = [[round(v / size * unit) for v in row] for row in S]  # moves them by n / (2 unit)
-    guess = [[v / unit for v in row] for row in ints]
+    diagonal, beside = tridiagonal([[v / unit for v in row] for row in ints])
     reach, found = 2.0 * n, []
     for i in range(1, k + 1):
         low, high = -reach, reach
         for _ in range(60):
             middle = (low + high) / 2.0
-            low, high = (
-                (middle, high) if (positives(guess, middle, 0.0) or 0) >= i else (low, middle)
-            )
+            low, high = (middle, high) if above(diagonal, beside, middle) >= i else (low, middle)
         step = reach * 1e-15
         while True:
-            Clock.check()
             t = round(Fraction(high + step) * unit)
-            above = positives(ints, t, 0)
-            if above is not None and above < i:
+            count = positives(ints, t)
+            if count is not None and count < i:
                 break
             step *= 2.0
         found.append(Fraction(2 * t + n, 2 * unit) * size)
     return found
 
 
-def positives(S, t, zero):
+def tridiagonal(M):
+    """The diagonal of a similar tridiagonal matrix and what is beside it, in floats (Householder).
+
+    Row k is reflected to one entry by v = x - alpha e1: M - v w' - w v' is the reflected rest.
+    """
+    diagonal, beside = [], []
+    while len(M) > 1:
+        Clock.check()
+        v = M[0][1:]
+        alpha = -math.copysign(math.hypot(*v), v[0])
+        diagonal.append(M[0][0])
+        beside.append(alpha)
+        M, v[0] = [row[1:] for row in M[1:]], v[0] - alpha
+        if square := fdot(v, v):
+            p = [2.0 * fdot(row, v) / square for row in M]
+            part = fdot(p, v) / square
+            w = [a - part * b for a, b in zip(p, v, strict=True)]
+            M = [
+                [a - x * d - y * b for a, b, d in zip(row, v, w, strict=True)]
+                for row, x, y in zip(M, v, w, strict=True)
+            ]
+    return [*diagonal, *(row[0] for row in M)], beside
+
+
+def above(diagonal, beside, t):
+    """About how many eigenvalues of a tridiagonal matrix are above t (Sturm)."""
+    count, pivot = 0, 1.0
+    for d, b in zip(diagonal, [0.0, *beside], strict=False):
+        pivot = d - t - b * b / (pivot or 1e-300)
+        count += pivot > 0.0
+    return count
+
+
+def positives(S, t):
     """How many eigenvalues of S are above t; None where a pivot vanishes. Bareiss in integers."""
     M = [[v - t * (i == j) for j, v in enumerate(row)] for i, row in enumerate(S)]
-    last, count, whole_ = 1, 0, isinstance(zero, int)
+    last, count = 1, 0
     for k, row in enumerate(M):
         Clock.check()
         if row[k] == 0:
             return None
-        count += (row[k] > 0) == (last > 0) if whole_ else row[k] > 0
+        count += (row[k] > 0) == (last > 0)
         for other in M[k + 1 :]:
             entry = other[k]
-            if whole_:
-                other[k:] = [
-                    (row[k] * a - entry * b) // last
-                    for a, b in zip(other[k:], row[k:], strict=True)
-                ]
-            else:
-                entry /= row[k]
-                other[k:] = [a - entry * b for a, b in zip(other[k:], row[k:], strict=True)]
-        last = row[k] if whole_ else 1
+            other[k:] = [
+                (row[k] * a - entry * b) // last for a, b in zip(other[k:], row[k:], strict=True)
+            ]
+        last = row[k]
     return count
