@@ -6,6 +6,7 @@ import functools
 import importlib
 import importlib.machinery
 import importlib.util
+import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -116,7 +117,7 @@ def _installation() -> tuple[tuple[str, int], ...]:
     found = []
     for folder in sys.path:
         try:
-            found.append((folder, Path(folder or ".").stat().st_mtime_ns))
+            found.append((folder, os.stat(folder or ".").st_mtime_ns))  # noqa: PTH116 - the fastest
         except OSError:
             found.append((folder, 0))
     return tuple(found)

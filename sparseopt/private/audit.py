@@ -15,6 +15,7 @@ abs(x), so the ends of a range are not enough. With the derivatives of the whole
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -386,10 +387,17 @@ def _continuous_delta(eta: float, epsilon: float) -> float:
     The privacy loss of Gaussian noise is normal with mean eta^2 / 2 and variance eta^2.
     """
     least = (epsilon - eta * eta / 2.0) / eta
-    nodes, weights = np.polynomial.legendre.leggauss(60)
+    nodes, weights = _legendre()
     width = 0.25
     panels = np.arange(round(2.0 * _REACH / width))[:, None] + (nodes + 1.0) / 2.0
     z = max(least, -_REACH) + width * panels
     density = np.exp(-z * z / 2.0) / math.sqrt(2.0 * math.pi)
     mass = (-np.expm1(eta * (least - z)) * density) @ weights * (width / 2.0)
     return float(np.sum(mass))
+
+
+@functools.cache
+def _legendre() -> tuple[np.ndarray, np.ndarray]:
+    """Return the nodes of a Gauss-Legendre rule on [-1, 1] and their weights."""
+    nodes, weights = np.polynomial.legendre.leggauss(60)
+    return nodes, weights

@@ -204,6 +204,7 @@ def test_a_worse_end_is_a_regression_and_a_better_one_is_not() -> None:
     assert not compare_runs(worse, ok).regressed
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("n", [6, 9, 40])
 def test_the_interval_of_a_median_ratio_covers_in_95_of_100(n: int) -> None:
     rng = np.random.default_rng(1)

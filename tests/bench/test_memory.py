@@ -60,6 +60,7 @@ def test_processor_time_is_that_of_children_too_before_and_after_their_end() -> 
     assert stopwatch.read()[1] >= 0.29
 
 
+@pytest.mark.thorough
 def test_the_stopwatch_does_not_count_its_own_imports_and_looks() -> None:
     """Where psutil is new to the process its import takes 14 ms of processor time."""
     measured = """

@@ -22,6 +22,7 @@ def rows_of(promise, case="both", **more):
     return list(private_promises.STUDY.do(unit, Path()))
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize(
     ("promise", "case"),
     [

@@ -28,6 +28,7 @@ def stored(folder, result):
     return json.loads((folder / "r.json").read_text("utf-8"))["certificate"]
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("name", CASES)
 def test_certificates_of_all_families_fit_the_schema(tmp_path, name):
     _, result = solved(name)
@@ -37,6 +38,7 @@ def test_certificates_of_all_families_fit_the_schema(tmp_path, name):
         jsonschema.validate({**certificate, "kind": "invented"}, SCHEMA)
 
 
+@pytest.mark.thorough
 def test_proofs_that_there_is_no_optimum_fit_the_schema(tmp_path):
     zero = [0.0]
     cases = [

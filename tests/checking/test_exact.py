@@ -181,6 +181,7 @@ def test_what_the_checker_verifies_is_proven(tmp_path, name, seed):
     assert found == "proven", why
 
 
+@pytest.mark.thorough(after=4)
 @pytest.mark.parametrize("name", first(6, OTHERS))
 def test_the_other_families_are_proven_and_worse_answers_are_not(tmp_path, name):
     problem, result = answered(name)
@@ -203,6 +204,7 @@ def test_an_answer_for_other_weights_is_not_proven(tmp_path, name):
     assert check(problem, result).verdict is Verdict.VERIFIED
 
 
+@pytest.mark.thorough(after=3)
 @pytest.mark.parametrize("model", BOUNDED)
 def test_bounds_are_read(tmp_path, model):
     for seed in (2, 5, 11):
@@ -246,6 +248,7 @@ def test_no_lie_is_proven(tmp_path, name):
     assert sum(word != "unreadable" for word in found.values()) > 20
 
 
+@pytest.mark.thorough
 def test_segments_that_are_right_at_both_ends_only_are_not_proven(tmp_path):
     rng, found = np.random.default_rng(1), []
     for _ in range(2):
@@ -266,6 +269,7 @@ def test_unbounded_and_infeasible_claims(tmp_path, seed):
     assert found in ("proven", "unproven"), why
 
 
+@pytest.mark.thorough
 def test_it_runs_alone(tmp_path):
     problem = sparseopt.load(INSTANCES / "parametric-lp-integer.npz")
     sparseopt.solve(problem, lam=0.5).save(tmp_path / "r.json")

@@ -45,6 +45,7 @@ def written(folder, name):
     return instance, stated
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("name", first(2, ("dantzig point", *OTHERS)))
 def test_no_forged_document_is_believed(tmp_path, name):
     instance, result = written(tmp_path, name)

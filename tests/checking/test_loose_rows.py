@@ -63,6 +63,7 @@ def test_a_negative_variable_of_a_loose_row(tmp_path, loose):
         assert believed(tmp_path, problem, false) == (False, False)
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("loose", LOOSE)
 @pytest.mark.parametrize("lower", (0.0, 1.0))
 @pytest.mark.parametrize("model", (DantzigSelector, LADLasso))
@@ -77,6 +78,7 @@ def test_false_numbers_beside_loose_bounds(tmp_path, model, lower, loose):
         assert believed(tmp_path, problem, false) == (False, False)
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("loose", LOOSE)
 @pytest.mark.parametrize("model", (DantzigSelector, LADLasso))
 def test_paths_within_loose_bounds_are_those_without(tmp_path, model, loose):
@@ -87,6 +89,7 @@ def test_paths_within_loose_bounds_are_those_without(tmp_path, model, loose):
     np.testing.assert_allclose(one.path.objective, two.path.objective, rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("loose", LOOSE)
 @pytest.mark.parametrize("count", [10, 100])
 def test_points_beside_loose_rows_alone(tmp_path, count, loose):
@@ -110,6 +113,7 @@ def mostly_loose(loose, more):
     return ParametricLP(A, b, rates, rng.uniform(0.5, 1.0, 5), -rng.uniform(0.5, 1.0, 5))
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("loose", LOOSE)
 @pytest.mark.parametrize("more", [9, 99])
 def test_a_bound_beyond_the_optimum_beside_loose_rows_alone(tmp_path, more, loose):
@@ -121,6 +125,7 @@ def test_a_bound_beyond_the_optimum_beside_loose_rows_alone(tmp_path, more, loos
         assert believed(tmp_path, problem, false) == (False, False)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("loose", first(1, LOOSE[::-1]))
 def test_false_numbers_of_a_path_beside_loose_rows_alone(tmp_path, loose):
     problem = mostly_loose(loose, 9)
@@ -192,6 +197,7 @@ def test_a_far_bound_excuses_no_point_beyond_the_near_one(tmp_path, loose):
         assert not any(believed(tmp_path, problem, false))
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("loose", [1e6, *LOOSE])
 def test_a_far_bound_excuses_no_segment_beyond_the_near_one(tmp_path, loose):
     """The first coefficient enters at the knot, and is of the other sign above it."""
@@ -209,6 +215,7 @@ def test_a_far_bound_excuses_no_segment_beyond_the_near_one(tmp_path, loose):
     assert not any(believed(tmp_path, problem, false))
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("seed", [179, 330, 336, 371])
 def test_no_vertex_beside_loose_rows_alone_is_believed(seed):
     """Nine rows of ten are out of reach, and say nothing of the sizes of the others."""

@@ -44,6 +44,7 @@ def test_no_random_attack_is_believed(count):
     assert found["true"]["exactly refuted"] == found["true"]["imprecise, refuted"] == 0
 
 
+@pytest.mark.thorough(after=2)
 @pytest.mark.parametrize("kind", first(3, forged_proofs.KINDS))
 def test_no_forged_proof_is_believed(kind):
     rng, attacks = np.random.default_rng(5), 0
@@ -58,6 +59,7 @@ def test_no_forged_proof_is_believed(kind):
     raise AssertionError(f"only {attacks} attacks were made")
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("kind", first(3, forged_proofs.KINDS))
 def test_no_false_statement_about_a_true_point_is_believed(kind):
     rng, attacks = np.random.default_rng(6), 0

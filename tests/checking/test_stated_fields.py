@@ -64,6 +64,7 @@ def changed(value: Any) -> Any:
     return 1.0 if value is None else "elsewhere"
 
 
+@pytest.mark.thorough(after=4)
 @pytest.mark.parametrize("name", first(6, CASES))
 def test_no_statement_is_overlooked(tmp_path, name):
     problem, result = solved(name)

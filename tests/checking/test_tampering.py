@@ -230,6 +230,7 @@ def test_every_changed_code_is_refuted(name):
                     assert refuted(name, with_arrays(result, **{entry: bad})), (entry, at, code)
 
 
+@pytest.mark.thorough(after=1)
 @EVERY
 @settings(deadline=None, max_examples=12)
 @given(data=st.data())
@@ -266,6 +267,7 @@ def test_any_changed_point_is_refuted_even_with_its_true_objective(name, data):
     assert refuted(name, result.with_changes(x=x, objective=value, bound=value))
 
 
+@pytest.mark.thorough(after=1)
 @EVERY
 def test_any_changed_objective_of_a_path_is_refuted(name):
     objective = PATHS[name].path.objective
@@ -309,6 +311,7 @@ def malformed_arrays(arrays):
         yield f"{key} is negative", {key: np.full(len(arrays[key]), -1)}
 
 
+@pytest.mark.thorough(after=1)
 @EVERY
 def test_a_malformed_certificate_is_refuted_without_an_exception(name):
     for result in (PATHS[name], POINTS[name]):
@@ -338,6 +341,7 @@ def test_a_malformed_path_is_refuted_without_an_exception(name):
     assert refuted(name, result.with_changes(path=None))
 
 
+@pytest.mark.thorough(after=1)
 @EVERY
 def test_a_malformed_point_is_refuted_without_an_exception(name):
     for result in (PATHS[name], POINTS[name]):

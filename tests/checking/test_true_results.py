@@ -57,6 +57,7 @@ def small(kind, seed):
 KINDS = ("dantzig", "lad", "intercept", "lp", "both")
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("kind", KINDS)
 @settings(deadline=None, max_examples=2)
 @given(seed=st.integers(0, 10_000))
@@ -336,6 +337,7 @@ def test_an_ill_conditioned_path_is_not_called_false(angle):
     assert check(problem, result).verdict is not Verdict.REFUTED
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("size", [1e-6, 1e6])
 @pytest.mark.parametrize("kind", ["dantzig", "lad"])
 def test_the_verdict_does_not_depend_on_units(kind, size):
@@ -363,6 +365,7 @@ REAL = {
 }
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("backend", ["homotopy", "highs"])
 @pytest.mark.parametrize("name", REAL)
 def test_what_the_backends_return_is_verified(backend, name):

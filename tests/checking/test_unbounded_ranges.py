@@ -29,6 +29,7 @@ def changed(result, **arrays):
     )
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("problem", [TWO_PIECES, TWO_RAYS])
 @pytest.mark.parametrize("lam_min", [None, 0.25, 3.0])
 def test_the_whole_range_is_proven(problem, lam_min):

@@ -237,6 +237,7 @@ def test_solve_draws_the_path(instance, tmp_path):
         assert picture.read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("ending", first(1, ["svg", "png", "pdf"]))
 def test_a_picture_is_written_whole_or_not_at_all(instance, tmp_path, monkeypatch, ending):
     figure = pytest.importorskip("matplotlib.figure").Figure
@@ -298,6 +299,7 @@ def test_sizes_are_asked(tmp_path):
         assert words in refused(run(*asked, *wrong))
 
 
+@pytest.mark.thorough
 def test_a_budget_path_is_printed_and_drawn_over_budgets(tmp_path):
     tables = BudgetTables(values=[[3.0, 1.0, 0.5], [2.0, 1.4]])
     sparseopt.save(tables, tmp_path / "tables.npz")
@@ -832,6 +834,7 @@ def real_run(instance: Path, *args: object, act: str) -> subprocess.CompletedPro
     )
 
 
+@pytest.mark.thorough
 def test_real_exit_codes(instance):
     for args, code in [(("solve", instance), 0), (("frob",), 2)]:
         done = subprocess.run(command(*args), cwd=ROOT, capture_output=True, text=True, timeout=120)
@@ -900,6 +903,7 @@ def test_no_progress_with_json_even_on_a_terminal(instance):
     assert on_a_terminal(instance, "--json").splitlines() == ["ready"]
 
 
+@pytest.mark.thorough
 def test_a_reader_that_leaves_is_no_error(instance):
     process = subprocess.Popen(
         command("info", instance, "--json"),
@@ -913,6 +917,7 @@ def test_a_reader_that_leaves_is_no_error(instance):
     assert process.wait(timeout=60) == 141
 
 
+@pytest.mark.thorough
 def test_the_version_is_told_without_heavy_imports():
     code = (
         "import sys; from sparseopt.cli import main\n"
@@ -926,6 +931,7 @@ def test_the_version_is_told_without_heavy_imports():
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.thorough
 def test_a_path_needs_no_package_that_its_data_do_not_call_for():
     instance = Path(__file__).parents[2] / "instances" / "diabetes-dantzig.npz"
     code = (
@@ -947,6 +953,7 @@ def test_a_path_needs_no_package_that_its_data_do_not_call_for():
     assert json.loads(done.stdout)["verdict"] == "verified"
 
 
+@pytest.mark.thorough
 def test_numpy_s_tools_are_left_out_until_they_are_asked_for():
     code = (
         "import sys; sys.orig_argv = ['python', '-m', 'sparseopt']\n"
@@ -962,6 +969,7 @@ def test_numpy_s_tools_are_left_out_until_they_are_asked_for():
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.skipif(os.name == "nt", reason="a process cannot press Ctrl-C for itself there")
 @pytest.mark.parametrize(
     ("way", "module"),

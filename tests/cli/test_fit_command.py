@@ -43,6 +43,7 @@ def test_a_picture_and_a_path_in_one_line(table, tmp_path):
     assert json.loads(path.read_text())
 
 
+@pytest.mark.thorough
 def test_the_numbers_are_those_of_the_estimator(table):
     X, y = FRAME.drop(columns="target"), FRAME["target"]
     done = run("lad", table, "--target", "target", "--by", "bic", "--json")
@@ -67,6 +68,7 @@ def test_positive_coefficients(table):
     assert min(signed.values()) >= 0.0 > min(both.values()) and found["verdict"] == "verified"
 
 
+@pytest.mark.thorough
 def test_classes(tmp_path):
     frame = load_breast_cancer(as_frame=True).frame.iloc[:100, -8:]
     frame.to_csv(tmp_path / "cancer.csv", index=False)

@@ -113,6 +113,7 @@ print(json.dumps([*values, toy.harmonic._run is not None, "numba" in sys.modules
 """
 
 
+@pytest.mark.thorough
 def test_small_work_is_done_in_plain_python_without_numba_and_leaves_nothing(work: Path) -> None:
     code = SMALL.replace("toy.ratio(1.0, 0.0) > 1e300", "toy.ratio(1.0, 2.0)")
     assert run(work, code) == [pytest.approx(6.25), 0.5, False, False]

@@ -62,6 +62,7 @@ def strs(X: Array, y: Array) -> object:
     return sparseopt.problems.STRS(X.T @ X, X.T @ y, 2)
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("make", [lad, dantzig, graph, strs])
 def test_one_form_for_all_layouts(make: Callable[[Array, Array], object]) -> None:
     rng = np.random.default_rng(0)

@@ -110,6 +110,7 @@ def test_a_token_cancels_from_another_thread_wherever_the_solve_runs():
         assert results[0].objective == 1.0
 
 
+@pytest.mark.thorough
 def test_a_token_ends_an_engine_and_a_solver_that_is_watched():
     rng = np.random.default_rng(0)
     root = rng.standard_normal((60, 60))
@@ -185,6 +186,7 @@ assert len(seen) == LOGGED and all("compiling __main__" in text for text in seen
 """
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("logged", first(1, [True, False]))
 def test_compilation_is_logged_once_for_a_file_and_nothing_is_printed(logged, tmp_path):
     command = [sys.executable, "-c", COMPILE.replace("LOGGED", str(logged))]
@@ -508,6 +510,7 @@ def test_the_clock_of_a_control():
     assert Control(params=SolveParams()).remaining is None
 
 
+@pytest.mark.thorough
 def test_progress_is_told_now_and_then():
     heard = []
 

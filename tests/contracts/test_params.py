@@ -38,6 +38,7 @@ def _is_number(value):
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
+@pytest.mark.thorough
 @given(st.sampled_from(NUMBERS), ANYTHING)
 def test_numbers_are_finite_and_not_negative(name, value):
     good = _is_number(value) and abs(value) <= 1e300 and math.isfinite(value) and value >= 0
@@ -102,6 +103,7 @@ def test_verbose_is_a_truth_value(value):
         SolveParams(verbose=value)
 
 
+@pytest.mark.thorough
 @given(
     st.fixed_dictionaries(
         {},

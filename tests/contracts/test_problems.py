@@ -216,6 +216,7 @@ def test_scalars_change_the_fingerprint():
     assert len(seen) == 6
 
 
+@pytest.mark.thorough
 @given(st.integers(0, 1000))
 def test_the_layout_in_memory_does_not_count(seed):
     X = np.random.default_rng(seed).normal(size=(4, 3))

@@ -160,6 +160,7 @@ def test_auto_goes_on_where_a_package_is_missing_and_says_so(monkeypatch):
         sparseopt.solve(PROBLEM)
 
 
+@pytest.mark.thorough
 def test_backends_of_a_family_are_known_without_importing_them():
     for family in (*families(), "unheard-of"):
         known = [name for name in backend_names() if family in get_backend(name).families]
@@ -219,6 +220,7 @@ SOLVERS = {
 }
 
 
+@pytest.mark.thorough
 def test_listing_all_backends_imports_no_solver():
     code = f"""
 import sys

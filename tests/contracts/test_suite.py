@@ -176,6 +176,7 @@ class Bare(PARAMETRIC):
         return result.with_changes(certificate=None)
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize(
     ("backend", "names"),
     [
@@ -315,6 +316,7 @@ def test_a_backend_without_cases_is_an_error():
         conformance_cases(Silent())
 
 
+@pytest.mark.thorough
 def test_every_registered_backend_has_cases():
     for name in backend_names():
         assert conformance_cases(get_backend(name)), name
@@ -393,6 +395,7 @@ def test_other_seeds_ask_other_questions():
     assert all(outcome.passed for outcome in outcomes)
 
 
+@pytest.mark.thorough
 def test_the_values_of_graphs_are_those_of_the_exact_engine():
     """The samples' values and ours come from different searches and different Newton methods."""
     for sample in budget_samples(np.random.default_rng(5)).samples:
@@ -401,6 +404,7 @@ def test_the_values_of_graphs_are_those_of_the_exact_engine():
             assert found == pytest.approx(sample.optimum, rel=1e-9), sample.name
 
 
+@pytest.mark.thorough
 def test_vertices_agree_with_the_problems_own_values():
     """The least of a closed form, and of all vertices: two ways to the same optimum."""
     for sample in path_samples(np.random.default_rng(5)):

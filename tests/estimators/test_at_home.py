@@ -189,6 +189,7 @@ def test_inspection_of_a_model():
     np.testing.assert_allclose(slopes, model.coef_[2], rtol=1e-9)
 
 
+@pytest.mark.thorough
 def test_scores_of_parts_of_the_data():
     sizes, _, scores = learning_curve(LADLasso(), X, y, cv=3, train_sizes=[0.5, 1.0])
     whole = cross_val_score(LADLasso(), X, y, cv=3)

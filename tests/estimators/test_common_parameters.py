@@ -164,6 +164,7 @@ def test_sparse_data_are_never_made_dense(model, monkeypatch):
     clone(model).fit(wide, target)
 
 
+@pytest.mark.thorough
 def test_polars_in_and_out():
     pl = pytest.importorskip("polars")
     names = ["age", "sex", "bmi", "bp", "s1"]
@@ -175,6 +176,7 @@ def test_polars_in_and_out():
         assert isinstance(out, pl.DataFrame) and len(out) == len(X)
 
 
+@pytest.mark.thorough
 def test_sample_weights_are_routed():
     weights = np.arange(len(y)) % 3.0
     with sklearn.config_context(enable_metadata_routing=True):

@@ -87,6 +87,7 @@ def test_the_line_is_where_the_estimator_is(model, place, label):
     assert label is None or ax.get_xlabel() == label
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("model", [GaussianGraphL0(budget=20), NeighbourhoodGraph(k=2)])
 def test_units_do_not_decide_how_wide_an_edge_is(model):
     weights = GraphDisplay.from_estimator(model.fit(DATA)).weights
@@ -158,6 +159,7 @@ def test_plot_takes_fitted_estimators_without_a_path(model):
     assert len(shown & set(names)) >= 2
 
 
+@pytest.mark.thorough
 def test_plot_takes_a_fitted_estimator_and_a_network_s_selection():
     model = CLIME(rule="bic").fit(DATA)
     assert sparseopt.plot(model).get_ylabel() == "entry off the diagonal"
@@ -166,6 +168,7 @@ def test_plot_takes_a_fitted_estimator_and_a_network_s_selection():
     assert any(np.allclose(line.get_xdata(), model.lam_) for line in ax.lines)
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize(
     "model",
     [

@@ -26,6 +26,7 @@ DIABETES = load_diabetes(as_frame=True, scaled=False)
 WINE = load_wine(as_frame=True)
 
 
+@pytest.mark.thorough
 def test_best_subsets_of_every_size_are_those_of_all_subsets():
     X, y = DIABETES.data.to_numpy(), DIABETES.target.to_numpy()
     model = BestSubset().fit(DIABETES.data, y)
@@ -105,6 +106,7 @@ def test_a_graph_is_the_librarys(cls, loss):
     )
 
 
+@pytest.mark.thorough
 def test_graphs_of_every_budget_are_those_of_all_neighbourhoods():
     X = WINE.data.to_numpy()[:, :4]
     centred, spins = X - X.mean(axis=0), np.where(X.mean(axis=0) < X, 1.0, -1.0)
@@ -144,6 +146,7 @@ def test_a_constant_column_has_no_neighbours():
         assert model.graph_.nnz > 0
 
 
+@pytest.mark.thorough
 def test_two_samples():
     X, y = load_iris(return_X_y=True, as_frame=True)
     X, y = X[y > 0], y[y > 0]

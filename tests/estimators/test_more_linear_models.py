@@ -96,6 +96,7 @@ def test_columns_that_add_nothing_are_left_out_of_the_process(intercept):
         assert found.at(level).objective_ == pytest.approx(loss, rel=1e-7)
 
 
+@pytest.mark.thorough
 def test_the_process_of_a_constant_response_is_that_constant(recwarn):
     found = QuantileProcess().fit(DATA.iloc[:60], np.full(60, 7.0))
     assert found.verdict_ == "verified" and not recwarn.list
@@ -132,6 +133,7 @@ def test_where_y_is_out_of_reach_basis_pursuit_is_the_chebyshev_fit():
     assert np.abs(Y - model.predict(X)).max() == pytest.approx(least.fun, rel=1e-8)
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("lam", [20.0, 2.0])
 def test_l1_svc_is_the_linear_program(lam):
     rows, y = load_breast_cancer(return_X_y=True)
@@ -170,6 +172,7 @@ def test_l1_svc_in_the_units_of_linear_svc_is_as_good(C):
     assert model.bound_ == pytest.approx(value, rel=1e-8)
 
 
+@pytest.mark.thorough
 def test_the_limits_of_l1_svc():
     data, y = load_breast_cancer(return_X_y=True)
     rows, y, signs = data[:150, :3], y[:150], np.where(y[:150] == 1, 1.0, -1.0)

@@ -127,6 +127,7 @@ def test_bounds_that_are_none_are_refused():
             LADLasso(bounds=bounds).fit(X, Y)
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("cls", SINGLE)
 @pytest.mark.parametrize("refit", [False, True])
 def test_at_another_lam_is_a_fresh_fit(cls, refit):
@@ -155,6 +156,7 @@ def test_units_do_not_matter_where_columns_are_standardised(cls):
     assert two.lam_ == pytest.approx(one.lam_, rel=1e-8)
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("cls", [*SINGLE, *CROSS_VALIDATED])
 def test_a_weight_is_a_number_of_rows(cls):
     weights = np.random.default_rng(0).integers(0, 4, len(Y))
@@ -192,6 +194,7 @@ def test_columns_far_from_zero_cost_few_digits(cls, shift):
     assert two.verdict_ == "verified"
 
 
+@pytest.mark.thorough
 def test_scorers_name_the_loss():
     one = LADLassoCV(scoring="neg_mean_squared_error").fit(X, Y)
     assert one.selection_.loss == "squared"

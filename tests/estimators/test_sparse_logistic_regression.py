@@ -34,6 +34,7 @@ def test_it_is_the_best_of_all_supports_and_predicts():
     assert (model.predict(X) == fits[best][1].predict(Z[:, best])).all()
 
 
+@pytest.mark.thorough
 def test_units_do_not_matter_and_constant_columns_are_left_out():
     one = SparseLogisticRegression(k=2).fit(X, Y)
     scales = 10.0 ** np.arange(-3, 3)
@@ -44,6 +45,7 @@ def test_units_do_not_matter_and_constant_columns_are_left_out():
     assert again.predict_proba(X * scales + 5.0) == pytest.approx(one.predict_proba(X), abs=1e-6)
 
 
+@pytest.mark.thorough
 def test_without_an_intercept_nothing_is_centred_and_a_price_leaves_columns_out():
     through_zero = SparseLogisticRegression(k=1, fit_intercept=False).fit(X, Y)
     assert through_zero.intercept_.tolist() == [0.0]

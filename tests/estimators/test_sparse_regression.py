@@ -60,6 +60,7 @@ def test_units_do_not_matter_and_constant_columns_are_left_out():
         SparseRegression().fit(X, np.ones(60))
 
 
+@pytest.mark.thorough
 def test_every_node_has_its_best_neighbours():
     X = gaussian_chain(n=40, d=7, seed=2)
     X = np.c_[X[:, :3], np.zeros(40), 5.0 * X[:, 3:]]
@@ -82,6 +83,7 @@ def test_every_node_has_its_best_neighbours():
     assert np.sign(model.coef_[[0]].data).tolist() == np.sign(whole).tolist()
 
 
+@pytest.mark.thorough
 def test_a_chain_is_found_without_candidates():
     X = gaussian_chain(n=200, d=30, seed=1)
     model = NeighbourhoodGraph(k=4, lam0=0.03).fit(X)

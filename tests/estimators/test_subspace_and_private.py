@@ -57,6 +57,7 @@ def test_single_entries_far_off_do_not_turn_the_subspace_of_absolute_deviations(
         RobustSubspace(norm="l3").fit(problem.X)
 
 
+@pytest.mark.thorough
 def test_it_works_in_pipelines_with_names():
     pandas = pytest.importorskip("pandas")
     iris = load_iris(as_frame=True)
@@ -241,6 +242,7 @@ def test_weights_of_points_are_repeated_rows(model):
         model.fit(X, y, sample_weight=np.full(60, 1e6))
 
 
+@pytest.mark.thorough
 def test_folds_of_the_dimension_keep_classes_and_copies_together():
     X, y = load_wine(return_X_y=True, as_frame=True)
     X, y = X.iloc[::3, :5], y.iloc[::3]  # the rows come sorted by class

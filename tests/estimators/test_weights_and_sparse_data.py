@@ -77,6 +77,7 @@ def weighed_and_repeated(model, data, target, weights):
     return one, two, rows
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("name", WEIGHED)
 def test_weights_are_repeated_rows(name):
     model, data, target = WEIGHED[name]
@@ -122,6 +123,7 @@ FRACTIONS = {
 }
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("name", FRACTIONS)
 def test_weights_are_relative_where_nothing_is_counted(name):
     model, data, target = FRACTIONS[name]
@@ -176,6 +178,7 @@ SPARSE = {
 }
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("name", SPARSE)
 def test_sparse_data_are_as_dense_ones(name):
     model, data, target = SPARSE[name]

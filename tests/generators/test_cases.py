@@ -11,6 +11,7 @@ from sparseopt.errors import ParamError
 TABLE_1 = ["covariance-shift", "gaussian-laplace", "gaussian-mixture", "mean-shift"]
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("name", TABLE_1)
 @pytest.mark.parametrize(("D", "d"), first(1, [(20, 5), (40, 10), (60, 6)]))
 def test_table_1_is_proven(name, D, d):

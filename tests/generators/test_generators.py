@@ -76,6 +76,7 @@ NAMES = [
 ]
 
 
+@pytest.mark.thorough
 def test_every_generator_is_listed_described_and_runs_with_its_defaults() -> None:
     assert generators.names() == NAMES
     for name in NAMES:

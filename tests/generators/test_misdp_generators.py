@@ -24,6 +24,7 @@ def optimum(problem: MISDP) -> float:
     return value
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("linear", [True, False])
 @pytest.mark.parametrize("formulation", ["weak", "strong"])
 def test_sparse_directions_have_the_optimum_of_all_supports(formulation: str, linear: bool) -> None:
@@ -75,6 +76,7 @@ def test_partitions_are_the_feasible_points(nodes: int, k: int, smallest: int) -
     assert feasible == partitions
 
 
+@pytest.mark.thorough
 def test_isometry_constants_are_singular_values() -> None:
     m, n, k = 5, 5, 2
     A = stream(4).standard_normal((m, n)) / np.sqrt(m)

@@ -57,6 +57,8 @@ _EACH = 20
 """Problems of each family that takes no solver, for one that does."""
 _WITH_SEGMENTS = (DantzigSelector, LADLasso, ParametricLP, CLIME)
 """Problems of :func:`random_problem` whose paths have segments."""
+_WITH_PLACES = (STRSPath, BudgetTables)
+"""Those whose paths are over whole numbers."""
 _MINUTE = 60.0
 """Seconds between two tables of what was found so far."""
 
@@ -469,7 +471,7 @@ def campaign(
                     judge.forge(kind, rng)
             _about_a_result(judge, rng, end)
             if each and judge.enough("true"):
-                _about_segments(judge, rng)
+                _about_a_path(judge, rng)
     return judge.found
 
 
@@ -516,21 +518,26 @@ def _about_a_result(judge: Judge, rng: np.random.Generator, end: float) -> None:
             judge.attack(kind, problem, lie)
 
 
-def _about_segments(judge: Judge, rng: np.random.Generator) -> None:
-    """Attack one path by what has not yet its number."""
+def _about_a_path(judge: Judge, rng: np.random.Generator) -> None:
+    """Attack one path, many times, by what has not yet its number."""
     rare = {
         name: attack
         for name, attack in ATTACKS.items()
         if not all(judge.enough(f"{name} ({about})") for about in ("points", "multipliers"))
     }
     problem, question = random_problem(rng)
-    while not isinstance(problem, _WITH_SEGMENTS) or "lam" in question:
+    while not isinstance(problem, _WITH_SEGMENTS + _WITH_PLACES) or "lam" in question:
         problem, question = random_problem(rng)
     result = sparseopt.solve(problem, **question)
-    if result.verdict is Verdict.VERIFIED and result.status is Status.OPTIMAL:
-        for _ in range(_EACH):
+    if result.verdict is not Verdict.VERIFIED or result.status is not Status.OPTIMAL:
+        return
+    for _ in range(_EACH):
+        if isinstance(problem, _WITH_SEGMENTS):
             for kind, lie in forgeries(problem, result, rng, rare):
                 judge.attack(kind, problem, lie, read=not kind.endswith("(multipliers)"))
+        else:
+            for kind, lie in false_places(problem, result, rng):
+                judge.attack(f"whole numbers ({kind})", problem, lie)
 
 
 def _kind_of(name: str) -> str:

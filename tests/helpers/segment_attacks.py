@@ -255,10 +255,23 @@ def _edited(
     """Return a forged path, or None where the attack makes no false one."""
     true = editor.read(path, certificate)
     false = attack(editor, [each.copy() for each in true], rng)
+    if false is not None and rng.random() < 0.5:
+        false = with_true_points(false, true)
     about = {falsehood(editor, each, true) for each in false or ()}
     if about <= {None}:
         return None
     return "points" if "points" in about else "multipliers", *editor.write(path, certificate, false)
+
+
+def with_true_points(false: list[Segment], true: list[Segment]) -> list[Segment]:
+    """Return false segments, cut at the true knots, with true points: only multipliers are wrong."""
+    mixed = []
+    for one in false:
+        for home in true:
+            low, high = max(one.low, home.low), min(one.high, home.high)
+            if low < high or low == high == one.low == one.high:
+                mixed.append(one.part(low, high).copy(theta=home.part(low, high).theta))
+    return mixed
 
 
 def falsehood(editor: Editor, each: Segment, true: list[Segment]) -> str | None:
@@ -351,7 +364,7 @@ def stretched(editor: Editor, segments: list[Segment], rng: Rng) -> list[Segment
     if s is None:
         return None
     one, two = segments[s], segments[s + 1]
-    size = 10.0 ** rng.uniform(-8.0, 0.0)
+    size = 10.0 ** rng.uniform(-4.0, 0.0)
     if rng.random() < 0.5:
         knot = one.low - size * (one.low - two.low)
     else:

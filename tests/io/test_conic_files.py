@@ -524,6 +524,7 @@ FILES = {
 """The files of SCIP-SDP's distribution: variables, integers, blocks of rank one."""
 
 
+@pytest.mark.thorough
 def test_the_files_of_others_are_read(tmp_path: Path) -> None:
     folder = os.environ.get("SPARSEOPT_EXTRA_DATA")
     if not folder:

@@ -64,6 +64,7 @@ def damage(draw: st.DrawFn) -> Callable[[bytes], bytes]:
     return apply
 
 
+@pytest.mark.thorough
 @QUICK
 @given(name=st.sampled_from(["lp-sparse", "plp-dense", "dantzig-weights", "strs"]), change=damage())
 def test_a_damaged_instance_is_equal_or_refused(
@@ -358,6 +359,7 @@ def test_entries_that_overlap(tmp_path: Path, refused_at_once) -> None:
     refused_at_once(path, "its entries overlap")
 
 
+@pytest.mark.thorough
 def test_a_gzip_bomb(tmp_path: Path) -> None:
     # 512 MB in members of one megabyte each.
     (tmp_path / "a.mps.gz").write_bytes(512 * gzip.compress(b"*" * 2**20))

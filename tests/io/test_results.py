@@ -346,6 +346,7 @@ def test_what_stops_a_replacement_leaves_the_old_result_whole(
     assert_equal(old, load_result(tmp_path / "r.json"))
 
 
+@pytest.mark.thorough
 def test_the_old_arrays_go_when_a_result_is_replaced(tmp_path: Path) -> None:
     save_result(RESULTS["large-path"](), tmp_path / "r.json")
     first = arrays_file(tmp_path)

@@ -184,6 +184,7 @@ def test_complex_matrices_are_taken(solver):
     np.testing.assert_allclose(H.value, [[1, 1j], [-1j, 1]], atol=1e-5)
 
 
+@pytest.mark.thorough
 def test_parameters_change_without_a_new_translation():
     solver = sparseopt.cvxpy.MISDP(backend="misdp-bnb")
     random = np.random.default_rng(0)
@@ -211,6 +212,7 @@ def sensors(count=14, chosen=7):
     return cp.Problem(cp.Maximize(cp.lambda_min(information)), [cp.sum(z) == chosen]), z
 
 
+@pytest.mark.thorough
 @pytest.mark.filterwarnings("ignore:Solution may be inaccurate")
 def test_a_limit_gives_what_is_known_and_values_are_a_warm_start():
     problem, z = sensors()
@@ -228,6 +230,7 @@ def test_a_limit_gives_what_is_known_and_values_are_a_warm_start():
     assert off == pytest.approx(cold, rel=1e-6)
 
 
+@pytest.mark.thorough
 def test_where_no_choice_has_an_interior_there_is_an_optimum(capfd):
     """Four rows of six entries leave a singular matrix; Clarabel panics at such nodes."""
     problem, _ = sensors(8, 4)
@@ -245,6 +248,7 @@ def test_a_limit_before_any_point_is_an_error():
     assert z.value is None
 
 
+@pytest.mark.thorough(after=1)
 def test_verbose_tells_how_it_goes_and_quiet_says_nothing(solver, capfd):
     problem, _ = sensors(9, 7)
     problem.solve(solver=solver)

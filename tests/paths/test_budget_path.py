@@ -14,6 +14,7 @@ from sparseopt.paths.budget import BudgetPath, CountChanges
 from sparseopt.problems import BudgetTables
 
 
+@pytest.mark.thorough
 @given(
     arrays(np.int64, st.tuples(st.integers(1, 6), st.integers(1, 4)), elements=st.integers(0, 3))
 )

@@ -179,6 +179,7 @@ def test_coefficients_that_stay_zero_are_not_drawn():
     assert len(ax.lines) == 1
 
 
+@pytest.mark.thorough
 def test_a_path_of_zeros_can_be_drawn():
     path = make_path([0.0], [np.inf], [[0.0, 0.0]], [[0.0, 0.0]])
     for x in ("lam", "log", "l1norm"):
@@ -200,6 +201,7 @@ def test_the_largest_final_coefficients_are_named_and_the_others_grey():
     assert len(plot_path(path, new_axes(), max_labels=0).texts) == 0
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("seed", first(2, range(5)))
 @pytest.mark.parametrize("height", [1.2, 2.5, 4.8])
 def test_labels_do_not_overlap(seed, height):

@@ -73,6 +73,7 @@ def test_noise_beyond_all_numbers_is_refused():
         private.release({"x": [0.5]}, features=X, epsilon=1e-60, delta=1e-70)
 
 
+@pytest.mark.thorough
 def test_a_ledger_counts_what_discrete_noise_adds():
     ledger = private.Ledger(epsilon=1.0, delta=1e-5)
     stated = [

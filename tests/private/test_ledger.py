@@ -108,6 +108,7 @@ def test_a_copy_is_the_same_budget(ledger, most):
     assert fill(clone(model).ledger) == most - len(ledger.statements) == 0
 
 
+@pytest.mark.thorough(after=1)
 def test_threads_share_a_budget(ledger, most):
     def attempt(_):
         try:
@@ -147,6 +148,7 @@ def test_without_a_file_a_budget_stays_in_its_process():
     assert "give it a path" in reader.recv()
 
 
+@pytest.mark.thorough
 def test_processes_share_a_file(tmp_path, most):
     ledger = private.Ledger(1.0, 1e-5, tmp_path / "l.jsonl")
     release(ledger)
@@ -206,6 +208,7 @@ def test_a_release_is_not_entered_in_a_file_that_was_moved_away(tmp_path, monkey
     assert len(private.Ledger(1.0, 1e-5, path).statements) == 1
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork and limits of POSIX")
 @pytest.mark.parametrize("room", [0, 50, 1.0, 1.5, 1.999, 2.0], ids=str)
 def test_a_full_disk_hides_no_release(room, tmp_path):

@@ -134,6 +134,7 @@ def test_large_noise_has_the_moments_of_the_normal_distribution():
     assert stats.kstest(draws, "norm").pvalue > 1e-5
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("count", first(1, [10_000, 40_000]))
 def test_what_an_attacker_measures_is_what_is_stated(count):
     # The best test of two neighbours at distance eta looks at one coordinate.
@@ -388,6 +389,7 @@ def test_the_smaller_truncation_is_taken():
     assert dimension((5.0, 5.0), "total-degree") < dimension((5.0, 5.0), "tensor")
 
 
+@pytest.mark.thorough
 def test_many_product_columns_are_counted_one_by_one():
     # 45,000 multi-indices of 10^8 tuples: those above the degree must not be looked at.
     columns = [private.Number(str(j), 0.0, 1.0, 4.0) for j in range(8)]
@@ -573,6 +575,7 @@ def test_synthetic_rows_have_the_distribution_of_the_data():
         assert stats.wasserstein_distance(ours, theirs) < 0.2
 
 
+@pytest.mark.thorough
 def test_categories_and_many_columns():
     table, label = rows(2000)
     released = private.release(table, features=MAPS["both"], epsilon=3.0, delta=1e-6, y=label)

@@ -48,6 +48,7 @@ def test_slopes_are_those_of_differences(name):
         np.testing.assert_allclose(slope, (up - down) / 2e-5, rtol=1e-6, atol=1e-8)
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("name", MAPS)
 def test_moved_atoms_are_closer_and_their_weights_are_proven(name):
     released = released_of(MAPS[name])
@@ -84,6 +85,7 @@ def test_categories_alone_do_not_move():
         private.move_atoms(released, private.synthesise(released, 4))
 
 
+@pytest.mark.thorough
 def test_a_level_without_records_stays():
     features = private.FeatureMap(COLUMNS[:1], label=private.Category("y", (0, 1, 2)))
     rng = np.random.default_rng(0)

@@ -53,6 +53,7 @@ def test_a_known_sigma() -> None:
     assert abs(brute_force(problem, "aic", chosen.x, sigma=1.5) - chosen.value) <= 1e-9
 
 
+@pytest.mark.thorough
 def test_the_minimum_can_lie_between_two_knots() -> None:
     # The Dantzig selector does not minimise the squares: they have a minimum inside a segment.
     found = 0

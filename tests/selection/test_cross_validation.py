@@ -50,6 +50,7 @@ def test_the_error_is_known_at_every_lam_and_its_minimum_is_global(name: str, lo
     assert cv.result.verdict == "verified"
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize(("name", "loss"), CASES)
 def test_one_standard_error_is_the_largest_lam_within(name: str, loss: str) -> None:
     problem = examples()[name]
@@ -75,6 +76,7 @@ def test_the_standard_error_is_that_of_the_folds() -> None:
     assert cv.standard_errors[3] == cv.standard_error(at)
 
 
+@pytest.mark.thorough
 def test_the_scales_of_lam_give_the_same_choice() -> None:
     X, y = regression()
     plain = cross_validate(DantzigSelector(X, y), FOLDS)
@@ -86,6 +88,7 @@ def test_the_scales_of_lam_give_the_same_choice() -> None:
     assert abs(lad.value - 2.0 * median.value) <= 1e-9
 
 
+@pytest.mark.thorough
 def test_factors_of_the_folds_stand_for_their_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     X, y = regression(n=90, d=6)
     for scale in ("none", "n"):
@@ -104,6 +107,7 @@ def test_factors_of_the_folds_stand_for_their_rows(monkeypatch: pytest.MonkeyPat
             assert abs(one.lam - two.lam) <= 1e-9 * one.lam
 
 
+@pytest.mark.thorough
 def test_a_fold_that_ends_early_ends_the_range() -> None:
     X, y = regression(n=30, d=3)
     cv = cross_validate(CompressedSensing(X, y), 5)
@@ -158,6 +162,7 @@ def test_constant_responses(value: float) -> None:
     assert intercept.support.tolist() == ([8] if value else [])
 
 
+@pytest.mark.thorough
 def test_integer_data_with_ties() -> None:
     rng = np.random.default_rng(2)
     X = rng.integers(-2, 3, size=(40, 6)).astype(float)

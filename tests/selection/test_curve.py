@@ -31,6 +31,7 @@ def dense(f: Curve) -> tuple[np.ndarray, np.ndarray]:
     return np.concatenate(lam), np.concatenate(value)
 
 
+@pytest.mark.thorough
 @settings(max_examples=200, deadline=None)
 @given(st.integers(0, 10**6))
 def test_the_minimum_is_a_value_and_no_point_is_below(seed: int) -> None:
@@ -49,6 +50,7 @@ def test_the_minimum_is_a_value_and_no_point_is_below(seed: int) -> None:
     assert min(abs(side - best.value) for side in sides) <= 1e-12
 
 
+@pytest.mark.thorough
 @settings(max_examples=200, deadline=None)
 @given(st.integers(0, 10**6), st.floats(0.0, 1.0))
 def test_the_largest_lam_within_a_limit(seed: int, share: float) -> None:

@@ -20,6 +20,7 @@ from sparseopt.selection import (
 )
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize(
     ("by", "kind"),
     [

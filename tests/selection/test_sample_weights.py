@@ -40,6 +40,7 @@ def pair(request):
     return (weighted, labels), (repeated, labels[rows])
 
 
+@pytest.mark.thorough(after=1)
 def test_the_paths_are_equal(pair):
     results = [sparseopt.solve(problem) for problem, _ in pair]
     assert all(result.verdict == "verified" for result in results)
@@ -48,6 +49,7 @@ def test_the_paths_are_equal(pair):
         assert one.objective_at(lam) == pytest.approx(two.objective_at(lam), rel=1e-9, abs=1e-9)
 
 
+@pytest.mark.thorough(after=2)
 def test_cross_validation_is_equal(pair):
     one, two = (cross_validate(problem, labels) for problem, labels in pair)
     assert one.value == pytest.approx(two.value, rel=1e-9)
@@ -56,6 +58,7 @@ def test_cross_validation_is_equal(pair):
         assert one.lam_1se == pytest.approx(two.lam_1se, rel=1e-9)
 
 
+@pytest.mark.thorough(after=1)
 def test_criteria_are_equal(pair):
     (one, _), (two, _) = pair
     if one.kind == "l1-svm":

@@ -14,6 +14,7 @@ from sparseopt.selection import error_bound, stability_selection
 from sparseopt.selection.stability import _halves
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("name", ["dantzig", "dantzig-n", "compressed", "lad", "svm"])
 def test_frequencies_are_those_of_the_solutions(name: str) -> None:
     problem = examples()[name]

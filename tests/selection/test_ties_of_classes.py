@@ -1,6 +1,7 @@
 """Cross-validation and stability of the SVM where its minimiser is not unique: the stated rule."""
 
 import numpy as np
+import pytest
 
 import sparseopt
 from sparseopt.problems import L1SVM
@@ -17,6 +18,7 @@ def tied(seed):
     return L1SVM(X, labels)
 
 
+@pytest.mark.thorough
 def test_the_error_is_that_of_the_vertices_of_the_paths():
     problem = tied(3)
     cv = cross_validate(problem, folds=4, seed=0)

@@ -7,6 +7,7 @@ from thorough import first
 import sparseopt
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("seed", first(3, range(60)))
 def test_what_a_stopped_solve_leaves_is_not_false(seed):
     for problem, name, limits, result in stopped(seed):

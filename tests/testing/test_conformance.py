@@ -33,7 +33,7 @@ _TRIES = 3
 _SOON = {"unknown-option", "unsupported", "invalid", "quiet", "unchanged"}
 _PROGRESS = {"homotopy", "strs-bnb", "misdp-bnb"}
 # Of the subspace backends one shows these in every run; the others with --thorough.
-_SHARED = {"deterministic", "warm-start", "one-thread", "other-thread"}
+_SHARED = {"deterministic", "warm-start", "one-thread", "other-thread", "interrupt", "time-limit"}
 
 
 def _cases() -> Iterator[object]:

@@ -91,6 +91,7 @@ def test_the_page_of_the_docs_is_this_family():
     assert f"```python\n{TOY.read_text()}```" in page.read_text(encoding="utf-8")
 
 
+@pytest.mark.thorough
 def test_it_conforms(toy):
     cases = conformance_cases(toy.Enumeration())
     assert {case.name.split("/")[1] for case in cases} >= {"pair", "none"}

@@ -160,6 +160,7 @@ def test_the_level_is_kept(selection, trials):
     assert low <= rejected <= high
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("selection", SELECTIONS)
 @pytest.mark.parametrize("m", [60, 45])
 def test_a_shift_is_found(selection, m):

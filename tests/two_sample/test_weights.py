@@ -113,6 +113,7 @@ def test_the_bandwidths_are_those_of_one_variable():
     np.testing.assert_allclose(quadratic.bandwidth[1:], medians, rtol=1e-12)
 
 
+@pytest.mark.thorough
 def test_a_gaussian_kernel_of_unit_weights_sees_a_change_of_variance():
     x, y = np.random.default_rng(6).standard_normal((2, 200, 40))
     y[:, :4] *= 1.8

@@ -42,6 +42,7 @@ def test_an_entry_that_is_not_the_smallest_is_found(ising, stated):
         assert found[2] == pytest.approx(stated[at], abs=1e-10)
 
 
+@pytest.mark.thorough
 def test_infima_of_separated_neighbours_are_proven():
     for seed in range(3):
         X = np.where(np.random.default_rng(seed).random((30, 7)) < 0.5, -1, 1)
@@ -101,6 +102,7 @@ def narrow(rng, n):
     return X
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("ridge", [0.0, 0.05])
 @pytest.mark.parametrize("design", [plain, copies, combinations, narrow])
 def test_every_entry_that_is_not_the_smallest_is_found(design, ridge):
@@ -132,6 +134,7 @@ def test_copies_and_combinations_among_many_candidates_are_proven():
     assert result.verdict is Verdict.VERIFIED
 
 
+@pytest.mark.thorough
 def test_nearly_dependent_candidates_are_searched_without_inner_products():
     # Inner products lose the ninth digit below a squared sine of 1e-7.
     for seed, width in ((0, 8), (1, 8), (2, 8), (3, 15)):

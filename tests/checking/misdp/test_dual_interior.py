@@ -20,12 +20,14 @@ WITHOUT_EXACT_MULTIPLIERS = [49, 112, 378, 418, 515, 606]
 """Their leaves have multipliers on the boundary of their cones, or hardly any."""
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("seed", [361, 503, 828])
 def test_disproofs_with_free_variables_are_proven(seed):
     result = sparseopt.solve(draw_free(seed), backend="misdp-bnb")
     assert result.verdict is Verdict.VERIFIED
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("seed", WITHOUT_EXACT_MULTIPLIERS)
 def test_optima_without_exact_multipliers_are_proven(seed):
     result = sparseopt.solve(draw_free(seed), backend="misdp-bnb")
@@ -33,6 +35,7 @@ def test_optima_without_exact_multipliers_are_proven(seed):
     assert result.verdict is Verdict.VERIFIED
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("seed", [104, 153, 269, 298, 468])
 def test_bounds_are_rounded_in_the_unit_of_the_costs_that_prevail(seed):
     result = sparseopt.solve(draw_free(seed), backend="misdp-bnb")
@@ -48,6 +51,7 @@ def interior_of(problem: MISDP) -> tuple[np.ndarray, np.ndarray, float]:
     return np.concatenate(dual, axis=1), arrays["interior_costs"], result.bound
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("seed", [49, 104, 308, 418])
 def test_no_point_that_reaches_the_cutoff_is_beyond_the_ends(seed):
     """The least and the largest of each variable, by Clarabel on the relaxation."""
@@ -75,6 +79,7 @@ def test_no_point_that_reaches_the_cutoff_is_beyond_the_ends(seed):
             assert low[j] - reach <= answer.x[j] <= high[j] + reach
 
 
+@pytest.mark.thorough
 def test_a_claim_beyond_the_optimum_is_not_proven_with_them():
     problem = draw_free(308)
     result = sparseopt.solve(problem, backend="misdp-bnb")

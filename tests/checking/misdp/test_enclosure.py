@@ -116,6 +116,7 @@ def test_multipliers_on_the_boundary_have_none():
     assert enclosed(F, np.array([1.3]), rank_one, (none, none), [part], np.arange(1)) is None
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.skipif(
     not get_backend("misdp-bnb").availability().available, reason="sparseopt[misdp]"
 )

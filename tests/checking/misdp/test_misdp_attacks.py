@@ -343,6 +343,7 @@ def test_multipliers_that_cancel_hide_no_reduced_cost(size: float) -> None:
     assert verdict(problem, optimal(problem, [0.0, 0.0], rows=[size, -size])) != "verified"
 
 
+@pytest.mark.thorough
 def test_random_attacks_of_scale() -> None:
     """A knapsack of one integer beside variables that cancel: no false value is verified."""
     rng = np.random.default_rng(11)
@@ -742,6 +743,7 @@ def test_reduced_costs_do_not_vanish(small: float) -> None:
     assert verdict(problem, optimal(problem, [0.0, 1.0], rows=[small])) != "verified"
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("seed", first(3, [8, 16, 21, 34, 46, 53, 56, 64, 87]))
 def test_no_bound_is_beyond_the_optimum_by_what_larger_costs_excuse(seed):
     """Entries of Q up to 700 beside optima near one; a gap of rel_gap is allowed on one side."""

@@ -42,6 +42,7 @@ def test_what_enumeration_proves_is_verified(kind: str, seed: int) -> None:
     assert (result.status is Status.INFEASIBLE) == (kind == "infeasible")
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("seed", range(4))
 def test_a_better_bound_than_the_optimum_is_never_proven(seed: int) -> None:
     """Not by true multipliers, nor by any others: the arithmetic holds for all of them."""
@@ -80,6 +81,7 @@ def test_safe_bounds_hold_for_any_multipliers() -> None:
         assert (none.value <= 0.0).all()
 
 
+@pytest.mark.thorough
 def test_leaves_must_cover_all_integers() -> None:
     """The leaf of the best point: another one may lie outside the bounds that are derived."""
     for kind in ("interior", "boundary"):

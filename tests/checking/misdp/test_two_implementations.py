@@ -114,6 +114,7 @@ def test_multipliers_of_a_cone_are_lifted_at_any_scale(rotated: bool, size: floa
     assert (head >= tail).all() and (head > 0.0).all()
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("seed", range(4))
 def test_boxes_of_rank_one(seed: int) -> None:
     rng = np.random.default_rng(seed)

@@ -18,6 +18,7 @@ def svm(seed, n=12, d=5):
     return L1SVM(X, np.sign(X[:, 0] + rng.normal(size=n)))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("seed", first(1, range(3)))
 def test_no_point_that_is_no_worse_has_a_larger_intercept(seed):
     program = svm(seed).canonical()

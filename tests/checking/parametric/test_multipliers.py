@@ -57,6 +57,7 @@ def test_nothing_is_pushed_by_more_than_may_be_lost():
     assert pushed_inside(program, pieces, ends).tolist() == [True, False]
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("seed", first(2, range(20)))
 def test_no_multiplier_that_is_off_a_little_hides_a_better_point(seed):
     kinds = set()
@@ -91,6 +92,7 @@ def test_attacks_by_costs_are_false(family, lam, ray):
     assert sum((Fraction(c) + lam * Fraction(rate)) * step for c, rate, step in costs) > 0
 
 
+@pytest.mark.thorough
 def test_a_check_holds_no_numbers_of_all_segments_and_coordinates_at_once():
     problem = generators.generate("dantzig-4.3", n=40, d=20_000, density=5e-4, seed=1)
     result = solve(problem, lam_min=0.0, max_knots=80, check=False)

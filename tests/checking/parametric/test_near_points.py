@@ -14,6 +14,7 @@ CANCELLING = [("lpd", "polynomial", 900_001), ("clime", "units", 900_004)]
 LAM = 1e-10
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize(("model", "kind", "seed"), CANCELLING)
 def test_values_of_lam_on_data_that_cancel_are_verified(model, kind, seed):
     """Their paths were, and the points at single lam were `unproven`."""
@@ -66,6 +67,7 @@ def test_a_coefficient_beyond_its_bound_is_not_rounding():
     assert feasible_nearby(point, 1.0) is None
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("seed", [0, 43, 299, 409])
 def test_no_point_beyond_a_bound_is_verified(seed):
     for _, problem, false in beyond_bounds(np.random.default_rng(seed)):

@@ -79,6 +79,7 @@ def test_the_loops_and_their_array_form_agree(name, monkeypatch):
     assert calls
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize(("name", "sizes"), [("dantzig-4.1", {"n": 40, "d": 60}), ("clime", {})])
 def test_coordinates_at_rest_change_nothing(name, sizes, monkeypatch):
     problem = generators.generate(name, seed=1, **sizes or {"d": 30})

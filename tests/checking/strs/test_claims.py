@@ -34,6 +34,7 @@ def verdict(problem, result):
     return sparseopt.check(problem, result).verdict
 
 
+@pytest.mark.thorough(after=1)
 def test_the_true_answer_is_not_refuted(answered):
     _, result = answered
     assert result.verdict is Verdict.VERIFIED

@@ -102,6 +102,7 @@ def test_leaves_that_are_no_tree_are_unproven():
     assert "tree" in report.messages[0]
 
 
+@pytest.mark.thorough
 @settings(max_examples=40)
 @given(st.integers(0, 10_000), st.booleans())
 def test_the_maximum_of_a_leaf_is_the_least_bound_that_is_verified(seed, hard):

@@ -71,6 +71,7 @@ def test_too_many_supports_stay_unproven():
     assert any("no certificate" in text for text in report.messages)
 
 
+@pytest.mark.thorough
 def test_outside_solvers_are_verified():
     pytest.importorskip("pyscipopt", reason="pyscipopt is not installed: sparseopt[scip]")
     result = sparseopt.solve(problem_of(4, 6, 2), backend="scip")

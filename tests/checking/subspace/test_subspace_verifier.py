@@ -182,7 +182,9 @@ def test_bounds_of_columns_of_any_unit_leave_room_for_rounding(seed, centre):
 
 
 @pytest.mark.parametrize("seed", range(8))
-@pytest.mark.parametrize(("n", "k"), [(3, 2), (4, 2), (5, 3), (40, 3)])
+@pytest.mark.parametrize(
+    ("n", "k"), [(3, 2), (4, 2), (5, 3), pytest.param(40, 3, marks=pytest.mark.thorough)]
+)
 def test_a_sum_of_rounding_errors_is_the_least_one(n, k, seed, tmp_path):
     # All points lie in a subspace: no sum is below 0, and rounding makes out more with n and k.
     X = np.repeat(np.random.default_rng(seed).normal(size=(k, n)), 5, axis=0)

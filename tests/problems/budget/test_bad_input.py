@@ -97,6 +97,7 @@ def test_weights_are_positive():
             SparseLogisticRegression(X, np.sign(X[:, 0]), ridge=1.0, sample_weights=weights)
 
 
+@pytest.mark.thorough
 def test_no_more_rows_than_candidates():
     with pytest.raises(ProblemError, match="has 3 rows, and node 0 has 3 candidates"):
         L0GraphicalModel(X[:3], WINDOW)

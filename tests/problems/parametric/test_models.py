@@ -37,6 +37,7 @@ def optimum(problem, lam):
 # ---- all models
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("model", MODELS)
 @settings(max_examples=30, deadline=None)
 @given(seed=st.integers(0, 10**6), lam=st.floats(0.0, 10.0))
@@ -60,6 +61,7 @@ def test_files_keep_the_problem(model, seed, tmp_path):
     assert again.size == problem.size
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("model", MODELS)
 def test_other_backends_agree_on_the_whole_path(model):
     for seed in range(3):

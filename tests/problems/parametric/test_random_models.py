@@ -18,12 +18,14 @@ NO_OBVIOUS_START = [
 ]
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("seeds", first(1, BLOCKS), ids=lambda seeds: f"{seeds[0]}-{seeds[-1]}")
 @pytest.mark.parametrize("model", MODELS)
 def test_whole_paths_are_verified_and_agree_with_linear_programs(model, seeds):
     assert [text for seed in seeds for text in complaints(model, seed)] == []
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("seeds", first(1, BLOCKS), ids=lambda seeds: f"{seeds[0]}-{seeds[-1]}")
 @pytest.mark.parametrize("model", BOUNDED)
 def test_paths_within_bounds_are_verified_and_agree_with_linear_programs(model, seeds):

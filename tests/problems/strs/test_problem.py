@@ -72,6 +72,7 @@ def test_bad_data_names_the_field(given, field):
     assert str(error.value).startswith(field)
 
 
+@pytest.mark.thorough
 @given(arrays(float, (6, 3), elements=st.floats(-100, 100, allow_nan=False)))
 def test_from_data_agrees_with_numpy(X):
     covariance = STRS.from_data(X, 2, kind="covariance").A
@@ -120,6 +121,7 @@ def test_values_are_compared_at_the_size_of_the_data():
     assert STRS(A=0.0 * A, d=1).value_unit == 1.0
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("backend", ["strs-bnb", "strs-oa", "strs-admm", "truncation"])
 def test_gaps_do_not_depend_on_the_unit_of_the_data(backend):
     rng = np.random.default_rng(3)

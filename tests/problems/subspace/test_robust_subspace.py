@@ -26,6 +26,7 @@ def test_the_objective_is_the_sum_of_distances(unit):
     assert moved.objective(along) == pytest.approx(direct)
 
 
+@pytest.mark.thorough
 def test_a_large_sample_is_evaluated_in_blocks():
     rng = np.random.default_rng(1)
     X, W = rng.normal(size=(30_000, 80)), basis(rng, 80, 3)

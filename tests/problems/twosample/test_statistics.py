@@ -103,6 +103,7 @@ def test_observations_far_apart_are_summed_directly():
         assert z @ V @ z == pytest.approx(sample.variance(z), rel=1e-9)
 
 
+@pytest.mark.thorough
 @given(st.floats(0.0, 25.0), st.floats(-1, 1), st.floats(-1, 1))
 @settings(max_examples=100, deadline=None)
 def test_the_truncation_keeps_its_promise(radius, s, t):
@@ -118,6 +119,7 @@ def test_the_order_grows_with_radius_and_precision():
     assert order(100.0, 1e-12, 10**9) is None
 
 
+@pytest.mark.thorough
 @given(
     st.lists(st.integers(-5, 5) | st.floats(-5, 5), min_size=1, max_size=40),
     st.lists(st.integers(-5, 5) | st.floats(-5, 5), min_size=1, max_size=40),

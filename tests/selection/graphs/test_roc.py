@@ -21,6 +21,7 @@ def path(sample):
     return sparseopt.solve(sample.model, check=False).path
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("rule", ["or", "and"])
 @pytest.mark.parametrize("pairs", ["candidates", "all"])
 def test_the_rates_are_those_of_every_graph(sample, path, rule, pairs):

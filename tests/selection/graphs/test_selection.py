@@ -36,6 +36,7 @@ def rows(model, some):
     )
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("kind", ["aic", "bic", "ebic"])
 @pytest.mark.parametrize("name", ["gaussian", "ising"])
 def test_no_budget_has_a_smaller_criterion(name, kind, request):

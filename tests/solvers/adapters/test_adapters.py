@@ -394,6 +394,7 @@ def test_auto_passes_over_outside_solvers_at_sizes_beyond_them():
     assert "D = 15" in scip.unsuited(STRS(A=np.eye(16), d=3), params)
 
 
+@pytest.mark.thorough
 def test_watching_gives_the_second_ctrl_c_to_the_caller():
     from sparseopt.backend import Control
     from sparseopt.params import SolveParams

@@ -110,6 +110,7 @@ def test_integers_are_refused_and_relaxed():
     np.testing.assert_array_equal(result.x[:2], np.rint(result.x[:2]))
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize(("D", "d", "linear"), [(7, 2, True), (8, 3, False), (12, 4, True)])
 def test_the_relaxation_of_strs_proves_its_value(D, d, linear):
     rng = np.random.default_rng(D)

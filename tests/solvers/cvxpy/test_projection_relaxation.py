@@ -27,6 +27,7 @@ def test_value_and_bound_are_those_of_reaper(centre, unit):
     assert other.bound < other.objective
 
 
+@pytest.mark.thorough
 def test_exact_inliers_are_proven():
     rng = np.random.default_rng(3)
     W = np.linalg.qr(rng.normal(size=(6, 2)))[0]

@@ -54,6 +54,7 @@ def whole(problem):
     return solve(problem)
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("method", ["ipx", "pdlp", "hipdlp"])
 @pytest.mark.parametrize("kind", [dantzig, lad, lp_inequality])
 def test_methods_without_a_basis_end_at_the_same_vertex(kind, method):
@@ -235,6 +236,7 @@ def test_the_path_agrees_with_single_values(problem):
         assert_optimal(problem, path.at(lam), path.dual_at(lam), lam)
 
 
+@pytest.mark.thorough(after=1)
 @every_problem
 def test_the_segments_tile_the_range_and_are_optimal_at_both_ends(problem):
     path = whole(problem).path
@@ -465,6 +467,7 @@ def interrupt_after(seconds):
     return timer
 
 
+@pytest.mark.thorough
 def test_a_time_limit_without_an_answer(large):
     problem, top = large
     result = solve(problem, lam=0.01 * top, time_limit=0.4)
@@ -498,6 +501,7 @@ def test_a_time_limit_leaves_the_grid_so_far(large):
     assert 0 < len(result.path.knots) < len(grid)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("question", first(1, ["path", "single", "grid"]))
 def test_ctrl_c_ends_with_what_is_known(large, question, in_time):
     problem, top = large

@@ -79,6 +79,7 @@ def test_small_problems(kind, seed, options):
         assert_same_optimum(problem, float(lam), options, ("highs", "homotopy"))
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("model", first(1, ["lad with intercept", "dantzig", "lad"]))
 @pytest.mark.parametrize("name", DEGENERATE)
 def test_degenerate_data(name, model):
@@ -257,6 +258,7 @@ class Counted(GramMap):
         raise AssertionError("the whole matrix was formed")
 
 
+@pytest.mark.thorough
 def test_a_small_part_of_a_large_matrix_is_enough():
     problem = generators.generate("dantzig-4.3", seed=1, n=100, d=3000)
     A = Counted(problem.X)
@@ -274,6 +276,7 @@ def test_a_small_part_of_a_large_matrix_is_enough():
 # ---- grids and warm starts
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("kind", first(7, KINDS))
 def test_a_grid_has_the_values_of_single_solves(kind):
     problem = kind(1)
@@ -349,6 +352,7 @@ def test_a_start_that_is_none_is_refused(start):
 # ---- matrices, column by column
 
 
+@pytest.mark.thorough
 def test_the_columns_of_a_matrix_are_solved_one_by_one():
     problem, lam = medium_precision_matrix(np.random.default_rng(6))
     whole = solve(problem, lam=lam)

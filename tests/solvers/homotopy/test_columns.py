@@ -26,6 +26,7 @@ def solve(problem, **question):
     return sparseopt.solve(problem, backend="homotopy", **question)
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("question", [{}, {"lam_min": 0.2}, {"max_knots": 4}, {"max_nonzeros": 3}])
 def test_every_column_is_that_of_its_own_problem(question):
     problem = CLIME(covariance())
@@ -97,6 +98,7 @@ def test_zero_and_tied_entries():
     assert result.verdict is Verdict.VERIFIED
 
 
+@pytest.mark.thorough
 def test_saved_results_are_verified_again(tmp_path):
     problem = CLIME(covariance())
     result = solve(problem, lam_min=0.1)
@@ -131,6 +133,7 @@ def test_threads_do_not_change_the_answer():
     assert one.path.low.tolist() == two.path.low.tolist()
 
 
+@pytest.mark.thorough
 def test_columns_for_which_there_is_no_room_are_followed_again(monkeypatch):
     problem = CLIME(covariance(20))
     roomy = solve(problem, lam_min=0.05, check=False)
@@ -142,6 +145,7 @@ def test_columns_for_which_there_is_no_room_are_followed_again(monkeypatch):
     assert tight.path.low.tolist() == roomy.path.low.tolist()
 
 
+@pytest.mark.thorough
 def test_a_time_limit_ends_the_columns():
     problem = CLIME(covariance(250, n=500))
     results = [solve(problem, time_limit=0.05, check=False) for _ in range(4)]

@@ -47,6 +47,7 @@ def test_the_paths_are_those_of_the_formed_matrix(question, weights):
         assert two.at(lam) == pytest.approx(one.at(lam), rel=1e-8, abs=1e-9)
 
 
+@pytest.mark.thorough
 def test_more_columns_than_are_candidates():
     formed, kept = (problem.part([3, 0, 499]) for problem in both(data(500, n=60)))
     expected, found = (solve(problem, max_nonzeros=8) for problem in (formed, kept))
@@ -55,6 +56,7 @@ def test_more_columns_than_are_candidates():
     assert found.x == pytest.approx(expected.x, abs=1e-8)
 
 
+@pytest.mark.thorough
 def test_fewer_observations_than_variables_end_where_a_column_is_infeasible():
     _, kept = both(np.round(data(16, n=8)))
     result = solve(kept)
@@ -109,6 +111,7 @@ def test_files_have_the_data_and_are_proven(tmp_path):
     assert found == "proven", why
 
 
+@pytest.mark.thorough
 def test_blocks_of_columns(tmp_path):
     _, kept = both(data(30))
     whole = solve(kept, max_nonzeros=4).path

@@ -74,6 +74,7 @@ def assert_optimal(problem, theta, nu, lam):
     assert primal == pytest.approx(dual, rel=1e-9, abs=1e-9)
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("block", first(3, range(6)))
 def test_random_programs_agree_with_the_epigraph_lp(block):
     rng = np.random.default_rng(block)
@@ -149,6 +150,7 @@ def test_the_lad_lasso_jumps_and_both_sides_are_reported():
     assert below.tolist() == [3.0, -1.0]
 
 
+@pytest.mark.thorough
 def test_a_coefficient_passes_through_zero_without_a_change_of_basis():
     """The event that is missed most: consecutive bases differ in the sign of one coefficient."""
     found = 0
@@ -284,6 +286,7 @@ def test_a_path_is_accurate_where_it_becomes_infeasible(seed):
     assert result.objective == pytest.approx(result.bound, rel=1e-8)
 
 
+@pytest.mark.thorough
 def test_a_path_starts_from_the_variables_without_a_penalty():
     problem = l1_svm(seed=1, n=60, d=150)
     result = sparseopt.solve(problem)

@@ -51,6 +51,7 @@ def assert_same(problem, end=0.0):
     return True
 
 
+@pytest.mark.thorough
 def test_generic_regressions():
     compared = 0
     for seed in range(0, 40, 2):

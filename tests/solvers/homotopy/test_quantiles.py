@@ -37,6 +37,7 @@ def least(Z, y, counts, tau):
     return found.fun
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("rounded", [False, True])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_all_levels_are_verified_and_those_of_highs(rounded, weighted):

@@ -25,6 +25,7 @@ SLOW = {("clime", "offset", 12)}
 """Cases whose 106 bits take minutes. The others are done in seconds, even on a busy machine."""
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("seed", first(1, range(6, 14)))
 @pytest.mark.parametrize("kind", first(2, raw_data.KINDS))
 @pytest.mark.parametrize("model", raw_data.MODELS)
@@ -89,6 +90,7 @@ def test_the_end_of_a_path_on_tiny_data_is_proven_beside_bounds_out_of_reach():
     assert result.verdict.value == "verified", result.check_messages
 
 
+@pytest.mark.thorough
 def test_a_jump_of_a_coefficient_in_small_units_is_no_rounding_error():
     """Beside another of 2e5 one of 8e-7 was taken for the 0 that it jumps to."""
     problem, X = raw_data.case("far-bounds", "units", 600_106)
@@ -178,6 +180,7 @@ def test_rounding_at_the_very_end_is_no_event(model, seed):
         assert list(random_models.complaints(model, seed)) == []
 
 
+@pytest.mark.thorough
 def test_a_walk_of_many_pivots_that_lost_digits_is_walked_again():
     problem = generators.generate("differential-network-4.4", seed=1921, n=30, d=5, sparsity=0.2)
     result = sparseopt.solve(problem)

@@ -74,6 +74,7 @@ def looks(model, seed):
     return len(segments), [side.look(segments) for side in sides]
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize(
     "model",
     [

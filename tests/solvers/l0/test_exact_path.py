@@ -50,6 +50,7 @@ def test_integer_tables_of_any_shape(tables):
     agrees(BudgetTables([list(map(float, t)) for t in tables]))
 
 
+@pytest.mark.thorough
 @settings(max_examples=30, deadline=None)
 @given(st.lists(st.lists(st.integers(0, 3), min_size=1, max_size=5), min_size=1, max_size=7))
 def test_tables_that_drop_only_every_second_time(drops):

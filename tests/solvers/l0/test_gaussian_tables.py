@@ -57,6 +57,7 @@ def scales(rng, n, d):
     return rng.normal(size=(n, d)) * 10.0 ** rng.integers(-6, 7, size=d)
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("ridge", first(1, [0.0, 0.05]))
 @pytest.mark.parametrize(
     "design", [normal, correlated, integers, copies, combinations, explained, scales]
@@ -85,6 +86,7 @@ def test_the_tables_are_those_of_all_subsets(design, ridge, widest, seed, monkey
             )
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("d0", [12, 14])
 def test_larger_neighbourhoods(d0):
     X = correlated(np.random.default_rng(d0), 40, d0 + 3)

@@ -50,6 +50,7 @@ def smallest_losses(problem: L0GraphicalModel, node: int) -> np.ndarray:
     return best
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("ridge", [0.0, 0.02])
 @pytest.mark.parametrize("strength", first(1, [0.6, 1.5]))
 def test_the_tables_are_those_of_all_subsets(strength, ridge):
@@ -110,6 +111,7 @@ def test_separated_nodes_are_flagged_and_their_loss_goes_to_zero():
     assert np.isfinite(path.at(18)).all()
 
 
+@pytest.mark.thorough
 def test_sets_below_a_separated_one_are_fitted_from_where_there_is_curvature():
     # Warm starts from coefficients that separate used to end where they began.
     separated = 0
@@ -151,6 +153,7 @@ def test_threads_and_small_types_change_nothing():
         np.testing.assert_array_equal(other.mask, one.mask)
 
 
+@pytest.mark.thorough
 def test_a_limit_leaves_the_rest_without_neighbours():
     problem = L0GraphicalModel(spins(60, 400, 0.5, 4), Candidates.window(400, 12), loss="ising")
     found = ising_tables(problem, Control(SolveParams(time_limit=0.05)), 1)

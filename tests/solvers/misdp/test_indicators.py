@@ -46,6 +46,7 @@ def trust_region_point(rng, D, d):
     return np.concatenate([q, pack_symmetric(np.outer(whole, whole))])
 
 
+@pytest.mark.thorough
 def test_sparse_trust_regions_meet_them_and_their_relaxation_does_not():
     rng = np.random.default_rng(3)
     D, d = 6, 2

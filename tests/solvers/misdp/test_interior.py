@@ -93,6 +93,7 @@ def _with_arrows(problem):
     )
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("mode", [Mode.NOW, Mode.NEVER])
 @pytest.mark.parametrize("seed", range(6))
 def test_cones_and_their_arrow_matrices_have_the_same_optimum(seed, mode):

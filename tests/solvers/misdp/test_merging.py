@@ -86,6 +86,7 @@ def test_equal_columns_become_a_general_integer() -> None:
     assert (result.objective, result.verdict, result.x.sum()) == (2.0, "verified", 2.0)
 
 
+@pytest.mark.thorough
 def test_the_tree_of_a_truss_is_small() -> None:
     """With the sizes apart it has 449 nodes."""
     problem = truss_topology(seed=0, columns=3, rows=2)
@@ -98,6 +99,7 @@ def test_the_tree_of_a_truss_is_small() -> None:
     assert any(f"expected numbers of shape ({len(problem.c)},)" in n for n in wrong.notes)
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("seed", first(2, tuple(range(60))))
 def test_random_problems_agree_with_enumeration(seed: int) -> None:
     problem = draw_with_multiples(seed)

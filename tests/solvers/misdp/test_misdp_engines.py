@@ -60,6 +60,7 @@ SEEDS = [0, 4, 11, 12, 13, 15, 16, 17, 18, 21, 22, 5, 7, 9, 70122]
 """Those that are soon enumerated; at the last one the best point is a second solver's."""
 
 
+@pytest.mark.thorough(after=1)
 @each_engine
 @pytest.mark.parametrize("seeds", first(1, [(SEEDS[:11],), (SEEDS[11:],)]))
 def test_against_enumeration(backend, seeds):
@@ -110,6 +111,7 @@ def test_many_against_enumeration():
     assert wrong == []
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("seeds", first(1, [(SEEDS[:6],), (SEEDS[6:],)]))
 def test_linear_programs_in_our_own_tree_against_enumeration(seeds):
     wrong = [
@@ -120,6 +122,7 @@ def test_linear_programs_in_our_own_tree_against_enumeration(seeds):
     assert wrong == []
 
 
+@pytest.mark.thorough
 def test_linear_programs_alone_prove_an_optimum():
     problem = network_design(seed=1, nodes=6, candidates=11, k=7)
     result = solve(problem, "misdp-oa", options={"master": "tree"})
@@ -202,6 +205,7 @@ def test_auto_takes_branch_and_bound():
 # ---- infeasible and unbounded
 
 
+@pytest.mark.thorough(after=1)
 @each_engine
 @pytest.mark.parametrize("sizes", [(1.0, 1.0), (13.0, 17.0)])
 def test_integers_that_grow_for_ever(backend, sizes):

@@ -78,6 +78,7 @@ def closed(seed):
     return problem, Q, sides, solve(problem, rel_gap=1e-4)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("seed", first(1, [3, 10]))
 def test_a_gap_of_the_relaxation_is_closed(seed):
     _, Q, sides, result = closed(seed)

@@ -53,6 +53,7 @@ def compare(problem, count, result):
     assert len(integers) == len(found)
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("seed", first(2, [4, 1, 9, 20]))
 def test_the_best_ones_of_small_problems(seed):
     problem = draw(seed)
@@ -77,6 +78,7 @@ def test_the_best_ones_of_many(seed):
                 assert result.verdict is Verdict.VERIFIED, result.check_messages
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize(("seed", "count"), [(243208, 3), (243208, 4), (34253, 2)])
 def test_leaves_that_constraints_empty_slowly_are_proven_empty(seed, count):
     # Each round of array operations derives less than one of compiled loops, step after step.
@@ -96,6 +98,7 @@ def test_a_feasible_point_is_not_given_up_for_what_a_violation_gains():
     assert (result.status, result.verdict) == (Status.OPTIMAL, Verdict.VERIFIED)
 
 
+@pytest.mark.thorough
 def test_a_first_point_narrows_no_more_than_the_pool_states():
     """Boxes that the cutoff narrowed to one choice say nothing of those it left out."""
     problem = draw_conditional(66)

@@ -69,6 +69,7 @@ def test_enumeration_of_many(seed):
             assert sparseopt.solve(problem, backend=backend).verdict is Verdict.VERIFIED
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("backend", ["misdp-bnb", "misdp-oa"])
 def test_ends_that_are_derived_and_far_away_do_not_stop_the_search(backend):
     """The cutoff of the first incumbent bounds a free variable by 4e14."""
@@ -79,6 +80,7 @@ def test_ends_that_are_derived_and_far_away_do_not_stop_the_search(backend):
     assert result.objective == pytest.approx(-3.39605, abs=1e-5)
 
 
+@pytest.mark.thorough
 def test_points_go_there_and_back():
     for seed in range(12):
         problem = draw_conditional(seed)

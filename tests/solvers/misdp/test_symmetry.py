@@ -174,6 +174,7 @@ def factorial_design(k):
     return model.build(), max(np.linalg.eigvalsh(rows[s].T @ rows[s])[0] for s in choices)
 
 
+@pytest.mark.thorough
 def test_a_mirror_changes_signs_of_lines(monkeypatch):
     problem = mirrored_truss()
     variables, lines = order(merge(problem)).group
@@ -222,6 +223,7 @@ def test_random_data_have_no_symmetry():
         assert order(merged).problem is merged.problem
 
 
+@pytest.mark.thorough
 def test_points_are_moved_to_images_that_have_the_rows(rows_only):
     problem = paley(13, 3)
     found = order(merge(problem))

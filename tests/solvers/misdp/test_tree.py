@@ -11,6 +11,7 @@ from sparseopt.solvers.misdp.tree.branching import PseudoCosts
 pytest.importorskip("clarabel", reason="Clarabel is not installed: sparseopt[misdp]")
 
 
+@pytest.mark.thorough
 def test_a_parents_multipliers_may_close_a_node_that_its_own_leave_open(monkeypatch):
     """They prove more on the node's box than on the parent's; nothing is left to branch on then."""
     problem = clustering(seed=0, points=15, size=5)

@@ -18,6 +18,7 @@ def scaled(unit):
     return PROBLEM.with_changes(c=PROBLEM.c * unit, offset=PROBLEM.offset * unit)
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("backend", ["misdp-bnb", "misdp-oa"])
 @pytest.mark.parametrize("unit", [1e-6, 1e-9, 1e-100])
 def test_tiny_costs_have_the_optimum_of_others(unit, backend):
@@ -38,6 +39,7 @@ def test_what_a_listener_hears_and_the_log_are_in_the_users_unit(capsys):
     assert f"{result.objective:.10g}" in capsys.readouterr().out
 
 
+@pytest.mark.thorough
 def test_several_solutions_of_tiny_costs():
     options = {"solutions": 3}
     found = sparseopt.solve(scaled(1e-9), backend="misdp-bnb", options=options)
@@ -112,6 +114,7 @@ def test_what_is_symmetric_in_other_units_only_is_no_symmetry():
     assert result.objective == pytest.approx(sparseopt.solve(partition).objective)
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("unit", [2.0**-33, 2.0**33])
 def test_curves_and_rays_of_constraints_in_other_units(unit):
     square = SemidefiniteBlock([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]], [1.0, 0.0, 0.0])

@@ -85,6 +85,7 @@ def test_splicing_finds_strong_neighbours():
     assert path.objective_at(2) == pytest.approx(exact.objective_at(2))
 
 
+@pytest.mark.thorough
 def test_a_precision_matrix_finds_a_chain():
     need("sklearn-glasso")
     rng = np.random.default_rng(5)

@@ -70,6 +70,7 @@ def test_the_nearest_matrix_of_a_trace():
         assert np.sum((M - Z) * (other - Z)) <= 1e-10
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("case", first(1, ["indefinite", "mean-shift", "pitprops-like"]))
 def test_the_value_is_that_of_an_interior_point_method(case):
     cp = pytest.importorskip("cvxpy")
@@ -130,6 +131,7 @@ def test_acceleration_and_scale_change_nothing_but_the_time():
     assert large.bound / 1e9 == pytest.approx(fast.bound, rel=2e-5)
 
 
+@pytest.mark.thorough
 def test_a_changed_pair_is_refuted():
     problem = generators.generate("mean-shift", D=20, d=5)
     result = solve(problem)

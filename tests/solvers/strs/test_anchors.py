@@ -37,6 +37,7 @@ def loadings_of(X, margin=1e-12):
     return Loadings(X, squares, largest, margin, 1000)
 
 
+@pytest.mark.thorough
 @given(st.integers(0, 100_000), st.sampled_from([0.0, 0.5, 0.9, 1.0]))
 @settings(max_examples=60, deadline=None)
 def test_candidates_hold_every_support_that_exceeds_a_target(seed, share):

@@ -23,6 +23,7 @@ def shifted(kernel="gaussian", n=40, D=15, d=3, **settings):
     return KernelSelection(x, y, kernel, d=d, **settings)
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("name", BY_NAME)
 def test_small_optima_are_found(name):
     sample = BY_NAME[name]
@@ -60,6 +61,7 @@ def test_the_answer_is_stationary_and_unproven(kernel):
     assert sparseopt.check(problem, lie).verdict is Verdict.REFUTED
 
 
+@pytest.mark.thorough
 def test_variables_that_a_climb_gave_up_are_not_selected():
     rng = np.random.default_rng(5)
     x, y = rng.standard_normal((2, 60, 8))
@@ -73,6 +75,7 @@ def test_variables_that_a_climb_gave_up_are_not_selected():
     assert np.count_nonzero(sparseopt.solve(shifted(lam=0.01), options=UNPROVEN).x) >= 2
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("subproblem", ["truncation", "strs-bnb"])
 def test_algorithm_2_finds_what_branch_and_bound_proves(subproblem):
     problem = shifted("linear", lam=1.0)
@@ -83,6 +86,7 @@ def test_algorithm_2_finds_what_branch_and_bound_proves(subproblem):
     assert found.objective == pytest.approx(proven.objective, rel=1e-9)
 
 
+@pytest.mark.thorough
 def test_without_curvature_it_still_climbs():
     problem = shifted("quadratic", lam=0.0)
     proven = sparseopt.solve(problem)
@@ -92,6 +96,7 @@ def test_without_curvature_it_still_climbs():
     assert found.objective == pytest.approx(proven.objective, rel=0.05)
 
 
+@pytest.mark.thorough
 def test_the_trace_rises_to_the_answer():
     result = sparseopt.solve(shifted(d=4), backend="strs-annealing", options=UNPROVEN)
     values = [value for _, value, _ in result.trace]
@@ -100,6 +105,7 @@ def test_the_trace_rises_to_the_answer():
     assert values[-1] == result.objective
 
 
+@pytest.mark.thorough
 def test_a_warm_start_is_never_lost():
     problem = shifted(d=4)
     best = sparseopt.solve(problem, seed=2, options=UNPROVEN)
@@ -178,6 +184,7 @@ def test_a_proof_finds_what_annealing_misses():
     assert sparseopt.check(problem, claim).verdict is Verdict.REFUTED
 
 
+@pytest.mark.thorough
 def test_bounds_on_simplices_hold_and_tighten():
     rng = np.random.default_rng(4)
     problem = KernelSelection(rng.normal(size=(8, 3)), rng.normal(size=(11, 3)), "gaussian", d=3)

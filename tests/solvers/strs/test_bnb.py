@@ -31,6 +31,7 @@ def noise(D, n, d, seed=0):
     return STRS.from_data(np.random.default_rng(seed).normal(size=(n, D)), d)
 
 
+@pytest.mark.thorough
 def test_against_enumeration():
     """A part of what the script against_enumeration.py runs."""
     wrong = [(kind, p, found) for kind, p in small_problems(1, 55, 9) if (found := faults(p))]

@@ -61,6 +61,7 @@ def test_a_node_limit_leaves_a_proven_bound(problem, optimum, nodes):
     assert result.verdict is Verdict.VERIFIED
 
 
+@pytest.mark.thorough
 def test_a_limit_at_the_last_support_is_no_limit(problem):
     result = sparseopt.solve(problem, backend="brute-force", node_limit=12870)
     assert (result.status, result.limit) == (Status.OPTIMAL, None)

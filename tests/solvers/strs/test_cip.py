@@ -46,6 +46,7 @@ def test_more_parts_are_tighter():
     assert fine.bound < coarse.bound - 1e-3
 
 
+@pytest.mark.thorough
 def test_it_is_a_relaxation_beside_the_semidefinite_one():
     """The bound of two-sample data is within a few percent, where no direction is convex."""
     problem = generators.generate("gaussian-mixture", D=20, d=5)

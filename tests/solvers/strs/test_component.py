@@ -159,6 +159,7 @@ def with_arrays(result, **arrays):
     )
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("calls", first(2, [1, 4, 2, 3, 5, 6, 7, 8]))
 def test_a_search_that_is_stopped_at_any_time_leaves_a_bound_that_is_verified(calls):
     """The trees of smaller supports may prove less than the squares alone when they are stopped."""

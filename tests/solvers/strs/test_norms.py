@@ -33,6 +33,7 @@ def test_the_optimum_is_that_of_all_supports(seed, noise):
     assert result.objective == pytest.approx(best_by_supports(problem), rel=1e-9)
 
 
+@pytest.mark.thorough
 def test_fifty_nearly_equal_variables_are_proven_in_seconds():
     """Took 60 s and left a gap of 5e-4 when the row bound was all there was."""
     rng = np.random.default_rng(0)

@@ -75,6 +75,7 @@ def test_masters_settle_what_the_root_leaves(master):
     assert result.verdict is Verdict.VERIFIED
 
 
+@pytest.mark.thorough
 def test_plain_outer_approximation_needs_more_masters():
     problem = generators.generate("mean-shift", D=20, d=5, seed=1)
     mixed, plain = (solve(problem, branched=nodes) for nodes in (4, 0))
@@ -103,6 +104,7 @@ def test_interrupted_bounds_hold_and_are_verified(hard, branched, question, limi
     assert result.verdict is Verdict.VERIFIED
 
 
+@pytest.mark.thorough
 def test_a_root_that_closes_the_gap_at_its_node_limit_is_verified():
     # The tree goes on to half the gap, which the limit forbids; what it has is enough.
     for entry in (1.1763621373622841, *np.linspace(0.5, 1.5, 9)):

@@ -55,6 +55,7 @@ def test_the_maximum_of_a_row(l, diagonal, r):
     assert value <= checked <= value + 1e-9 * size + 1e-300
 
 
+@pytest.mark.thorough
 @given(st.integers(0, 10**6))
 @settings(max_examples=60, deadline=None)
 def test_no_support_exceeds_the_bound(seed):

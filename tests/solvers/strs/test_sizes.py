@@ -48,6 +48,7 @@ def test_every_size_against_enumeration(linear):
         assert len(path.support(d)) <= d
 
 
+@pytest.mark.thorough
 def test_it_agrees_with_single_solves():
     problem = noise(14, 40)
     path = sparseopt.solve(problem).path
@@ -56,6 +57,7 @@ def test_it_agrees_with_single_solves():
         assert path.objective_at(d) == pytest.approx(single.objective, rel=1e-12)
 
 
+@pytest.mark.thorough
 def test_sizes_are_a_question_to_one_problem():
     whole = random_path(8)
     problem = STRS(whole.A, whole.a, d=3)

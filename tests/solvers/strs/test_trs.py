@@ -28,6 +28,7 @@ SEEDS = st.integers(0, 10_000)
 SIZES = st.integers(1, 8)
 
 
+@pytest.mark.thorough
 @given(SEEDS, SIZES, st.integers(-18, 6))
 def test_random_problems_of_every_balance_of_the_two_terms(seed, n, power):
     rng = np.random.default_rng(seed)

@@ -28,6 +28,7 @@ def test_it_finds_the_known_optima(data, d):
     assert (result.status, result.verdict) == (Status.CONVERGED, Verdict.VERIFIED)
 
 
+@pytest.mark.thorough
 def test_against_enumeration():
     missed = []
     for kind, problem in small_problems(seed=3, count=110, largest=8):

@@ -53,6 +53,7 @@ def is_settled(problem):
     return proven and result.bound <= best + allowed and result.objective <= best + allowed
 
 
+@pytest.mark.thorough(after=5)
 @pytest.mark.parametrize("seed", range(12))
 def test_the_optimum_is_that_of_all_supports(seed):
     assert is_settled(drawn(seed))
@@ -83,6 +84,7 @@ def test_scikit_learn_agrees_on_the_best_of_all_supports(seed):
     assert tuple(np.flatnonzero(result.x[:-1])) == best
 
 
+@pytest.mark.thorough
 @given(st.integers(0, 10_000))
 @settings(max_examples=40, deadline=None)
 def test_a_dual_vector_and_what_it_fixes_hold_for_all_supports(seed):
@@ -146,6 +148,7 @@ def test_columns_outside_the_pool_come_in_or_are_left_out():
     assert np.flatnonzero(result.x[:-1]).tolist() == [416, 1250, 2083]
 
 
+@pytest.mark.thorough
 def test_the_labels_may_be_exchanged_and_the_columns_scaled():
     problem = sparse_logistic_regression(n=60, p=20, k=3, ridge=1.0, rho=0.5)
     before = sparseopt.solve(problem)
@@ -165,6 +168,7 @@ def test_copies_of_a_column_tie():
     assert (result.status, result.verdict) == (Status.OPTIMAL, Verdict.VERIFIED)
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("question", [{"time_limit": 1e-6}, {"node_limit": 5}])
 def test_a_limit_leaves_a_bound_that_is_verified(question):
     problem = sparse_logistic_regression(n=60, p=100, k=6, rho=0.5, ridge=0.5)
@@ -190,6 +194,7 @@ def with_arrays(result, **arrays):
     )
 
 
+@pytest.mark.thorough
 def test_false_certificates_are_refuted():
     problem, result = solved()
     own = result.certificate.arrays

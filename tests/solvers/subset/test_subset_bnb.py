@@ -154,6 +154,7 @@ def test_a_limit_leaves_a_bound_that_is_verified(question):
     assert 0.0 <= result.bound < result.objective
 
 
+@pytest.mark.thorough
 def test_the_bound_of_an_unfinished_search_is_above_that_of_the_root():
     first, later = (sparseopt.solve(hard(), node_limit=most) for most in (1, 120))
     assert first.verdict is later.verdict is Verdict.VERIFIED

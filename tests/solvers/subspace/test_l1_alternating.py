@@ -19,6 +19,7 @@ def drawn(share, n=20, k=2, seed=0):
     return problem, np.linalg.svd(clean.X, full_matrices=False)[2][:k].T
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("share", [0.05, 0.3])
 def test_corrupted_entries_do_not_turn_it(share):
     problem, truth = drawn(share)
@@ -32,6 +33,7 @@ def test_corrupted_entries_do_not_turn_it(share):
     assert all(problem.objective(x) > 1.05 * result.objective for x in others)
 
 
+@pytest.mark.thorough
 def test_an_affine_subspace_is_found():
     problem, truth = drawn(0.1)
     moved = L1Subspace(problem.X + 7.0, k=2, centre="estimate")

@@ -120,6 +120,7 @@ def test_principal_components_are_moments_of_order_2():
     assert found.objective == pytest.approx(pca.objective, rel=1e-9)
 
 
+@pytest.mark.thorough
 def test_skewed_directions_are_found_and_principal_components_are_not():
     problem = generators.generate("skewed-directions", N=100, n=4, k=1)
     truth = np.eye(4)[:, :1]
@@ -146,6 +147,7 @@ def test_figure_1a():
     assert min(angle(two, "pca"), 180.0 - angle(two, "pca")) < 10.0
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize(
     ("backend", "options"),
     [

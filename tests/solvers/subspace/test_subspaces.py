@@ -71,6 +71,7 @@ def test_points_in_a_span_have_the_bound_of_their_coordinates_there(backend, cen
     assert large.bound == pytest.approx(1e3 * small.bound, rel=1e-7)
 
 
+@pytest.mark.thorough
 def test_beyond_the_relaxation_the_subspace_is_found_without_a_proof():
     problem = generators.generate("outlier-columns", outliers="repeated", delta=0.3, seed=3)
     truth = np.linalg.svd(problem.X[:280], full_matrices=False)[2][:10].T
@@ -177,6 +178,7 @@ def test_eigenvalues_that_lapack_does_not_find_alone(seed):
     assert result.bound < 0.95 * result.objective
 
 
+@pytest.mark.thorough
 def test_starts_that_fall_too_slowly_end_early():
     problem = generators.generate("outlier-columns", outliers="repeated", delta=0.3, seed=2)
     result = sparseopt.solve(problem)
