@@ -22,7 +22,6 @@ def rows_of(promise, case="both", **more):
     return list(private_promises.STUDY.do(unit, Path()))
 
 
-@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize(
     ("promise", "case"),
     [

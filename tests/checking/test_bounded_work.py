@@ -30,7 +30,7 @@ def test_every_kind_of_certificates_has_a_worst_file():
     assert set(SCHEMA["$defs"]) - {"array"} <= set(WORST)
 
 
-@pytest.mark.thorough(after=1)
+@pytest.mark.thorough(after=3)
 @pytest.mark.parametrize("kind", first(4, COUNTED))
 def test_the_work_of_a_check_is_counted(monkeypatch, kind):
     """With a hundredth of a second allowed each ends at once, and with nothing refuted."""

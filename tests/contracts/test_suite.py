@@ -176,7 +176,6 @@ class Bare(PARAMETRIC):
         return result.with_changes(certificate=None)
 
 
-@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize(
     ("backend", "names"),
     [

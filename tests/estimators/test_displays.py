@@ -168,7 +168,7 @@ def test_plot_takes_a_fitted_estimator_and_a_network_s_selection():
     assert any(np.allclose(line.get_xdata(), model.lam_) for line in ax.lines)
 
 
-@pytest.mark.thorough(after=1)
+@pytest.mark.thorough(after=3)
 @pytest.mark.parametrize(
     "model",
     [

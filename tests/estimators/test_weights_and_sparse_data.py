@@ -77,7 +77,6 @@ def weighed_and_repeated(model, data, target, weights):
     return one, two, rows
 
 
-@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("name", WEIGHED)
 def test_weights_are_repeated_rows(name):
     model, data, target = WEIGHED[name]
@@ -178,7 +177,6 @@ SPARSE = {
 }
 
 
-@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("name", SPARSE)
 def test_sparse_data_are_as_dense_ones(name):
     model, data, target = SPARSE[name]

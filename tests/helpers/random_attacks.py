@@ -329,9 +329,12 @@ def main() -> None:
     parser.add_argument("--kinds", nargs="*", help="forged proofs of these kinds of problems alone")
     parser.add_argument("--plain", action="store_true", help="no forged proofs")
     parser.add_argument("--results", action="store_true", help="lies about true results alone")
+    parser.add_argument("--paths", action="store_true", help="false segments and places alone")
     options = parser.parse_args()
     choice = options.count, options.seconds, options.seed, options.exact
-    if options.kinds is None:
+    if options.paths:
+        found = path_campaign(*choice)
+    elif options.kinds is None:
         forged_kinds = () if options.plain or options.results else KINDS
         found = campaign(*choice, forged_kinds, made=not options.results, each=True)
     else:
@@ -435,6 +438,18 @@ def forged_campaign(
                     judge.forge(kind, rng, 100)
             if not left:
                 break
+    return judge.found
+
+
+def path_campaign(count: int, seconds: float, seed: int, exactly: bool) -> dict[str, Counter[str]]:
+    """Attack paths until each kind that was seen has its number, or the time is over."""
+    rng, end = np.random.default_rng(seed), time.monotonic() + seconds
+    with tempfile.TemporaryDirectory() as folder:
+        judge = Judge(count, exactly, folder)
+        while time.monotonic() < end and not (
+            judge.found and all(judge.enough(kind) for kind in judge.found)
+        ):
+            _about_a_path(judge, rng)
     return judge.found
 
 

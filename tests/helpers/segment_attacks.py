@@ -264,14 +264,17 @@ def _edited(
 
 
 def with_true_points(false: list[Segment], true: list[Segment]) -> list[Segment]:
-    """Return false segments, cut at the true knots, with true points: only multipliers are wrong."""
-    mixed = []
-    for one in false:
-        for home in true:
-            low, high = max(one.low, home.low), min(one.high, home.high)
-            if low < high or low == high == one.low == one.high:
-                mixed.append(one.part(low, high).copy(theta=home.part(low, high).theta))
-    return mixed
+    """Return false segments with true points, cut at the true knots: multipliers are wrong alone."""
+    parts = (
+        (one, home, max(one.low, home.low), min(one.high, home.high))
+        for one in false
+        for home in true
+    )
+    return [
+        one.part(low, high).copy(theta=home.part(low, high).theta)
+        for one, home, low, high in parts
+        if low < high or low == high == one.low == one.high
+    ]
 
 
 def falsehood(editor: Editor, each: Segment, true: list[Segment]) -> str | None:

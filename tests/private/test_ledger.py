@@ -208,7 +208,6 @@ def test_a_release_is_not_entered_in_a_file_that_was_moved_away(tmp_path, monkey
     assert len(private.Ledger(1.0, 1e-5, path).statements) == 1
 
 
-@pytest.mark.thorough(after=1)
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork and limits of POSIX")
 @pytest.mark.parametrize("room", [0, 50, 1.0, 1.5, 1.999, 2.0], ids=str)
 def test_a_full_disk_hides_no_release(room, tmp_path):

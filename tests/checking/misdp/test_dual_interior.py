@@ -27,7 +27,6 @@ def test_disproofs_with_free_variables_are_proven(seed):
     assert result.verdict is Verdict.VERIFIED
 
 
-@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("seed", WITHOUT_EXACT_MULTIPLIERS)
 def test_optima_without_exact_multipliers_are_proven(seed):
     result = sparseopt.solve(draw_free(seed), backend="misdp-bnb")

@@ -236,7 +236,6 @@ def test_the_path_agrees_with_single_values(problem):
         assert_optimal(problem, path.at(lam), path.dual_at(lam), lam)
 
 
-@pytest.mark.thorough(after=1)
 @every_problem
 def test_the_segments_tile_the_range_and_are_optimal_at_both_ends(problem):
     path = whole(problem).path

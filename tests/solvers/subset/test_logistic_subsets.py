@@ -53,7 +53,7 @@ def is_settled(problem):
     return proven and result.bound <= best + allowed and result.objective <= best + allowed
 
 
-@pytest.mark.thorough(after=5)
+@pytest.mark.thorough(after=8)
 @pytest.mark.parametrize("seed", range(12))
 def test_the_optimum_is_that_of_all_supports(seed):
     assert is_settled(drawn(seed))
