@@ -264,7 +264,7 @@ def _edited(
 
 
 def with_true_points(false: list[Segment], true: list[Segment]) -> list[Segment]:
-    """Return false segments with true points, cut at the true knots: multipliers are wrong alone."""
+    """Return false segments cut at the true knots, with true points: the multipliers are wrong."""
     parts = (
         (one, home, max(one.low, home.low), min(one.high, home.high))
         for one in false
