@@ -33,7 +33,10 @@ class Status(StrEnum):
     INFEASIBLE = "infeasible"
     """No point satisfies the constraints."""
     UNBOUNDED = "unbounded"
-    """There are feasible points, and the objective improves without end."""
+    """There are feasible points, and the objective improves without end.
+
+    Of a path: so it is at some lam of the range, and at none of them is there an optimum.
+    """
     INF_OR_UNB = "inf_or_unb"
     """One of both."""
     IMPRECISE = "imprecise"

@@ -18,12 +18,17 @@ def check_parametric(header, arrays, result):
     status, path, certificate = result["status"], result["path"], result["certificate"]
     lam, parts = result["params"].get("lam"), programs(header, arrays)
     if status in ("infeasible", "unbounded"):
-        if certificate and lam is None and "low" in certificate["arrays"] and len(parts) == 1:
-            end = exact(result["params"].get("lam_min") or 0.0)
-            return unbounded_range(parts[0], end, certificate["arrays"])
-        if len(parts) > 1 or not isinstance(lam, int | float) or certificate is None:
-            raise Unproven("a claim that there is no optimum is covered for a single lam")
-        return no_optimum(parts[0], exact(lam), status, certificate["arrays"])
+        if len(parts) > 1 or isinstance(lam, list) or certificate is None:
+            raise Unproven("a claim that there is no optimum is covered for one lam or a range")
+        end = exact(result["params"].get("lam_min") or 0.0)
+        stated = certificate["values"].get("lam")
+        at = end if stated is None else exact(stated)
+        if lam is None and at < end:
+            raise Refuted("the certificate is for another lam")
+        single = lam is not None
+        return no_optimum(
+            parts[0], exact(lam) if single else at, None if single else end, status, certificate
+        )
     if status != "optimal" and path is None:
         raise Unproven(f"the status {status} is not covered without a path")
     report = Report(result["params"].get("rel_gap", 1e-6))
@@ -88,12 +93,24 @@ def check_end(several, parts, gaps, result, report):
             count,
             count + math.isfinite(several[0]["high"].values[0]),
         )
+    elif reason in ("infeasible_below", "unbounded_below") and len(several) == 1:
+        good = True
+        ends_there(parts[0], exact(end), reason, "", 1, result["certificate"]["arrays"])
     elif reason in ("infeasible_below", "unbounded_below", "max_nonzeros"):
         raise Unproven(f"proven from lam = {end:.9g} on, but not why the path ends ({reason})")
     else:
         good = result["status"] == "feasible" and reason == result["limit"]
     if not good:
         raise Refuted(f"the path ends at {end:.9g}, not by {reason!r}")
+    for part, program in zip(several, parts, strict=True):
+        if math.isfinite(top := part["high"].values[0]):
+            arrays = result["certificate"]["arrays"]
+            names = {"infeasible_below": "farkas_above", "unbounded_below": "ray_above"}
+            found = [why for why, name in names.items() if name in arrays and len(several) == 1]
+            if found:
+                ends_there(program, exact(top), found[0], "_above", -1, arrays)
+            else:
+                report.notes.append(f"what is above lam = {top:.6g} is not covered")
     x, nu, total, size, gap = [], [], ZERO, ZERO, ZERO
     for part, program, own in zip(several, parts, gaps, strict=True):
         lows = part["low"].values
@@ -216,9 +233,7 @@ def segments(program, path, report):
             )
             found.append(gap)
         gaps.append(max(found))
-    if math.isfinite(high[0]):
-        report.notes.append(f"what is above lam = {high[0]:.6g} is not covered")
-    else:
+    if not math.isfinite(high[0]):
         report.notes.append(f"the largest lam checked is {2 * low[0] or 1.0:.6g}")
     return gaps
 
@@ -279,63 +294,79 @@ def stacked(parts, result, lam, report):
     within(total - bound, allowed, allowed, "objective and bound do not meet: off")
 
 
-def no_optimum(program, lam, status, arrays):
-    """A Farkas proof or a ray, its signs as they stand."""
-    point, total = Point(program, lam), ZERO
-    if status == "infeasible":
-        nu = exacts(arrays["nu"].values)
-        prices = [-a for a in program.A.transposed(nu)]
-        for (kinks, slopes), v in zip([*point.phi, *point.psi], [*prices, *nu], strict=True):
-            if v and slopes[-1 if v > 0 else 0] is not None:
-                raise Unproven("a multiplier points to an open side, if only by rounding")
-            total += v * kinks[-1 if v > 0 else 0]
-    else:
-        _, off = point.primal(exacts(arrays["x"].values))
-        if off > FEASIBLE:
-            raise Refuted("the ray starts at an infeasible point")
-        ray = exacts(arrays["ray"].values)
-        for (_, slopes), w in zip(
-            [*point.phi, *point.psi], [*ray, *program.A.times(ray)], strict=True
-        ):
-            slope = slopes[-1 if w > 0 else 0]
-            if w and slope is None:
-                raise Unproven("the ray leaves a constraint, if only by rounding")
-            total += w * slope if w else ZERO
-    if total >= 0:
+def no_optimum(program, lam, end, status, certificate):
+    """Farkas proofs and rays, their signs as they stand: at lam, and at all from `end` on."""
+    arrays = certificate["arrays"]
+    kinds = {"nu": farkas, "nu_above": farkas}
+    if status == "unbounded":
+        kinds = {"ray": cost, "ray_above": cost, "farkas": farkas, "farkas_above": farkas}
+    sums = [kinds[name](program, exacts(arrays[name].values)) for name in kinds if name in arrays]
+    if sums[0][0] + lam * sums[0][1] >= 0:
         raise Refuted(f"the evidence does not prove the problem {status}")
-    return f"{status} at lam = {near(lam):.9g}, proven"
+    if status == "unbounded":
+        feasible(program, lam, end, arrays)
+    if end is None:
+        return f"{status} at lam = {near(lam):.9g}, proven"
+    if not any(a + b * end < 0 and b <= 0 for a, b in sums):
+        rising = max((-a / b for a, b in sums if b > 0 > a + b * end), default=None)
+        falling = min((-a / b for a, b in sums if b < 0), default=None)
+        if rising is None or falling is None or falling >= rising:
+            raise Unproven("the evidence leaves some lam of the range out")
+    return f"{status}: no optimum at any lam >= {near(end):.9g}, proven"
 
 
-def unbounded_range(program, end, arrays):
-    """Directions that improve the objective at all lam, from points that are affine in lam."""
+def ends_there(program, end, reason, above, sign, arrays):
+    """Evidence that there is no optimum beyond an end: below (sign 1), or above it (sign -1)."""
+    name = f"{'farkas' if reason == 'infeasible_below' else 'ray'}{above}"
+    if name not in arrays:
+        raise Refuted(f"nothing proves that the path ends at {near(end):.9g}")
+    a, b = (farkas if name.startswith("f") else cost)(program, exacts(arrays[name].values))
+    if sign * b <= 0 or abs(a + b * end) > GAP * max(abs(a), abs(b * end)):
+        raise Refuted(f"the evidence for the end at {near(end):.9g} does not meet it")
+    if sign * (a + b * end) > Fraction(GAP) * abs(b) * end:
+        raise Unproven(f"the evidence for the end at {near(end):.9g} meets it beside large terms")
+
+
+def farkas(program, nu):
+    """What multipliers prove, as (constant, rate): negative where nothing is feasible."""
+    total = [ZERO, ZERO]
+    prices = [-a for a in program.A.transposed(nu)]
+    for f, v in zip([*program.phi, *program.psi], [*prices, *nu], strict=True):
+        end = -1 if v > 0 else 0
+        if v and f.slopes[end] is not None:
+            raise Unproven("a multiplier points to an open side, if only by rounding")
+        total = [t + v * k for t, k in zip(total, f.kinks[end], strict=True)] if v else total
+    return total
+
+
+def cost(program, ray):
+    """What a step in a direction costs, as (constant, rate): no bound where it is negative."""
+    total = [ZERO, ZERO]
+    for f, w in zip([*program.phi, *program.psi], [*ray, *program.A.times(ray)], strict=True):
+        slope = f.slopes[-1 if w > 0 else 0]
+        if w and slope is None:
+            raise Unproven("the ray leaves a constraint, if only by rounding")
+        total = [t + w * s for t, s in zip(total, slope, strict=True)] if w else total
+    return total
+
+
+def feasible(program, lam, end, arrays):
+    """The point that a ray starts at, or points that are affine in lam, for a whole range."""
+    if "low" not in arrays:
+        if Point(program, lam).primal(exacts(arrays["x"].values))[1] > FEASIBLE:
+            raise Refuted("the ray starts at an infeasible point")
+        return
     low, points, rates = exacts(arrays["low"].values), arrays["x"].rows(), arrays["x_rate"].rows()
     if low != sorted(set(low), reverse=True) or low[-1:] != [end] or len(points) != len(low):
         raise Refuted("the points do not cover the range")
-    costs = []
-    for name in ("ray", "ray_above"):
-        if name in arrays:
-            ray = exacts(arrays[name].values)
-            w = [*ray, *program.A.times(ray)]
-            slopes = [
-                f.slopes[-1 if v > 0 else 0] if v else (ZERO, ZERO)
-                for f, v in zip([*program.phi, *program.psi], w, strict=True)
-            ]
-            if None in slopes:
-                raise Unproven("the ray leaves a constraint, if only by rounding")
-            costs.append([sum(s[k] * v for s, v in zip(slopes, w, strict=True)) for k in (0, 1)])
-    (a, b), (c, d) = costs[0], costs[-1]
-    # one direction for all lam, or two that both improve somewhere between
-    middle = max(end, -(a / b + c / d) / 2) if len(costs) > 1 and b > 0 > d else end
-    if a + b * end >= 0 or a + b * middle >= 0 or c + d * middle >= 0 or d > 0:
-        raise Refuted("the directions do not improve the objective at all lam")
     for k, (x, rate) in enumerate(zip(map(exacts, points), map(exacts, rates), strict=True)):
         for lam in low[max(k - 1, 0) : k + 1]:
             theta = [v + (lam - low[k]) * r for v, r in zip(x, rate, strict=True)]
             if Point(program, lam).primal(theta)[1] > FEASIBLE:
                 raise Refuted("the ray starts at an infeasible point")
     moves = exacts(rates[0])
+    unit = FEASIBLE * max(map(abs, moves), default=ZERO)
     for f, v in zip([*program.phi, *program.psi], [*moves, *program.A.times(moves)], strict=True):
         below, above = f.slopes[0] is None, f.slopes[-1] is None
-        if (below and v < f.kinks[0][1]) or (above and v > f.kinks[-1][1]):
-            raise Unproven("the points leave a constraint for large lam, if only by rounding")
-    return f"unbounded at all lam >= {near(end):.9g}, proven"
+        if (below and v < f.kinks[0][1] - unit) or (above and v > f.kinks[-1][1] + unit):
+            raise Refuted("the points leave a constraint for large lam")

@@ -98,6 +98,10 @@ class Point:
         self.ends = [
             [rough(abs(a) + lam * abs(b)) for a, b in f.kinks] for f in (*program.phi, *program.psi)
         ]
+        self.steep = [
+            max(rough(abs(s[0]) + lam * abs(s[1])) for s in f.slopes if s is not None)
+            for f in (*program.phi, *program.psi)
+        ]
         sizes, p = [max(end) for end in self.ends], len(program.phi)
         self.own, self.kinks = sizes[:p], sizes[p:]
         self.units = self._units(*self._sent(max, self.own))
@@ -156,8 +160,7 @@ class Point:
         """The largest product of a slope and a unit; by default of what prevails."""
         best, steepest = rough(ZERO), self.steepest
         for i, unit in enumerate([*(units or self.least)[0], *(units or self.least)[1]]):
-            slopes = (self.phi[i] if i < len(self.phi) else self.psi[i - len(self.phi)])[1]
-            steep = max(rough(abs(s)) for s in slopes if s is not None)
+            steep = self.steep[i]
             best = max(best, (steep if units else min(steep, steepest[i])) * unit)
         return Fraction(best) / 10**5
 

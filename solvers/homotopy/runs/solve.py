@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache, cached_property
+from typing import overload
 
 import numpy as np
 
@@ -19,8 +20,7 @@ from sparseopt.problems.parametric.columnwise import ColumnwiseProblem
 from sparseopt.problems.parametric.maps import GramMap
 from sparseopt.result import Certificate, Limit, Result, Status
 
-from ...common.segments import affine_solution
-from ..candidates.basis import AffineBasis
+from ...common.segments import affine_solution, path_from_codes
 from ..candidates.products import rough_product
 from ..candidates.program import CandidateProgram
 from ..candidates.screen import distances_from_lines
@@ -47,11 +47,11 @@ from ..walks.recorder import (
 from ..walks.start import Start, crash, make_optimal, optimal_from, top_basis
 from .columns import solve_columns
 from .each import solve_each
+from .no_optimum import NO_OPTIMUM, NoOptimum, proof_of
 
 __all__ = ["HomotopySolve", "warm_up"]
 
 _LIMITS = {limit.value: limit for limit in Limit}
-_NO_OPTIMUM = ("infeasible_below", "unbounded_below")
 
 
 class HomotopySolve:
@@ -113,19 +113,31 @@ class HomotopySolve:
         start = top_basis(self.program, end, self.rng, self._stop)
         self.pivots += start.pivots
         if start.basis is None:
-            return self._failed(start)
+            found = self._without_optimum(start, end)
+            if isinstance(found, Result):
+                return found
+            start = found
         outcome = self._precisely(start, end, self._follow(start, end, self.recorder))
-        if not self.recorder.count:
+        alone = not self.recorder.count  # an optimum at one lam, and nowhere else
+        if alone and (start.above is None or outcome.reason not in NO_OPTIMUM):
             return self.stopped(outcome.reason)
         stopped_by = "lam_min" if outcome.reason == "end" else outcome.reason
         if outcome.reason == "unbounded_below":
             self.recorder.raise_end(ABOVE_THE_END)
-        proofs = self._proof(outcome)
+        proofs = proof_of(self.program, outcome)
         if start.above is not None:
-            proofs |= {f"{name}_above": ray for name, ray in self._proof(start.above).items()}
-        path, certificate = assemble(
-            self.problem, self.canonical, self.program, self.recorder, stopped_by, proofs
-        )
+            above = proof_of(self.program, start.above)
+            proofs |= {f"{name}_above": ray for name, ray in above.items()}
+            if start.above.reason == "unbounded_below":
+                self.recorder.lower_top(ABOVE_THE_END)
+        if alone:
+            at, none = np.array([outcome.lam]), np.zeros(0, np.int64)
+            basis = (at, at, outcome.codes, np.zeros(2, np.int64), none, none)
+            path, certificate = path_from_codes(self.problem, *basis, stopped_by, **proofs)
+        else:
+            path, certificate = assemble(
+                self.problem, self.canonical, self.program, self.recorder, stopped_by, proofs
+            )
         limit = _LIMITS.get(outcome.reason)
         lam = float(path.low[-1])
         objective = path.objective_at(lam)
@@ -188,7 +200,7 @@ class HomotopySolve:
             outcome = make_optimal(basis, lam, self.rng, self._stop)
             self.pivots += outcome.pivots
         if outcome.reason != "end":
-            return self._failed(Start(None, lam, lam, 0, outcome))
+            return self._without_optimum(Start(None, lam, lam, 0, outcome))
         return self._point(outcome.codes, lam)
 
     def grid(self, values: tuple[float, ...]) -> Result:
@@ -255,7 +267,7 @@ class HomotopySolve:
 
     def _nowhere(self, of_path: Result, wanted: Array) -> Result:
         """Answer for a grid without an optimum: each value with a proof of its own."""
-        if of_path.limit is not None and of_path.raw_status not in _NO_OPTIMUM:
+        if of_path.limit is not None and of_path.raw_status not in NO_OPTIMUM:
             return of_path
         found = []
         for lam in wanted:
@@ -356,16 +368,27 @@ class HomotopySolve:
         if text not in self.control.notes:
             self.control.notes.append(text)
 
-    def _proof(self, outcome: Ending) -> dict[str, Array]:
-        """Return the Farkas multipliers or the ray of an outcome, by name, in the user's units."""
-        p = self.program.p
-        if outcome.ray is None:
-            return {}
-        if outcome.reason == "infeasible_below":
-            return {"farkas": self.program.nu(outcome.ray[p:])}
-        return {"ray": self.program.theta(outcome.ray[:p])}
-
     # ---- results without a path
+
+    @overload
+    def _without_optimum(self, start: Start) -> Result: ...
+    @overload
+    def _without_optimum(self, start: Start, end: float) -> Result | Start: ...
+    def _without_optimum(self, start: Start, end: float | None = None) -> Result | Start:
+        """Prove that there is no optimum, at one lam or from `end` on; or find a start for one."""
+        assert start.failure is not None
+        if start.failure.reason not in NO_OPTIMUM:
+            return self.stopped(start.failure.reason)
+        room = NoOptimum(self.program, self.rng, self._stop)
+        found = None if end is None else room.from_lam(end, start)
+        if found is None:
+            found = room.at(start.lam, start.failure)
+        self.pivots += room.pivots
+        if isinstance(found, Start):
+            return found
+        if found is None:
+            return self.stopped(start.failure.reason)
+        return found.with_changes(iterations=self.pivots)
 
     def _point(self, codes: Array, lam: float) -> Result:
         theta, _, nu, _ = affine_solution(self.canonical, codes, at=lam)
@@ -388,94 +411,6 @@ class HomotopySolve:
         """Return the bound that multipliers of the rows prove, next to a point."""
         program = self.canonical.without_loose_bounds(theta, lam)
         return self.problem.canonical_sign * program.dual_value(nu, lam)
-
-    def _failed(self, start: Start) -> Result:
-        """Turn a failed search for a first basis into a result with its proof."""
-        assert start.failure is not None
-        reason = start.failure.reason
-        if reason not in _NO_OPTIMUM:
-            return self.stopped(reason)
-        proof = self._proof(start.failure)
-        everywhere = np.isinf(start.top)
-        where = "any lam" if everywhere else f"lam = {start.lam:g}"
-        note = (f"no optimal solution at {where}",)
-        if "farkas" in proof:
-            stated = {} if everywhere else {"lam": start.lam}
-            multipliers = {"nu": proof["farkas"]}
-            if start.above is not None:
-                multipliers["nu_above"] = self._proof(start.above)["farkas"]
-            return Result(
-                status=Status.INFEASIBLE,
-                raw_status=reason,
-                certificate=Certificate("farkas", multipliers, stated),
-                iterations=self.pivots,
-                notes=note,
-            )
-        if start.above is not None:
-            proof["ray_above"] = self._proof(start.above)["ray"]
-        return self._unbounded(start, proof, note)
-
-    def _unbounded(self, start: Start, rays: dict[str, Array], note: tuple[str, ...]) -> Result:
-        """Complete rays by feasible points, or prove that there are none."""
-        slopes = np.where(np.isfinite(self.program.slopes), 0.0, self.program.slopes)
-        free = self.program.with_pieces(self.program.kinks.copy(), slopes)
-        points = self._feasible_points(free) if np.isinf(start.top) else None
-        if points is not None:
-            return Result(
-                status=Status.UNBOUNDED,
-                raw_status="unbounded_below",
-                certificate=Certificate("ray", rays | points),
-                iterations=self.pivots,
-                notes=note,
-            )
-        if "ray_above" in rays:
-            # the other ray is for smaller lam
-            start = Start(None, self.params.lam_min or 0.0, start.top, 0)
-            rays.pop("ray_above")
-        outcome = make_optimal(crash(free), start.lam, self.rng, self._stop)
-        self.pivots += outcome.pivots
-        if outcome.reason != "end":
-            return self._failed(Start(None, start.lam, start.lam, 0, outcome))
-        theta = AffineBasis(free, outcome.codes).theta()
-        point = self.program.theta(theta[0] + start.lam * theta[1])
-        return Result(
-            status=Status.UNBOUNDED,
-            raw_status="unbounded_below",
-            certificate=Certificate("ray", {**rays, "x": point}, {"lam": start.lam}),
-            iterations=self.pivots,
-            notes=note,
-        )
-
-    def _feasible_points(self, free: ScaledProgram) -> dict[str, Array] | None:
-        """Return feasible points for the whole range, affine in lam between knots; None if none."""
-        end = self.params.lam_min or 0.0
-        start = top_basis(free, end, self.rng, self._stop)
-        self.pivots += start.pivots
-        if start.basis is None or np.isfinite(start.top):
-            return None
-        recorder = Recorder(SolveParams())
-        outcome = follow(
-            start.basis,
-            start.lam,
-            end,
-            rng=self.rng,
-            top=np.inf,
-            stop=self._stop,
-            recorder=recorder,
-        )
-        self.pivots += outcome.pivots
-        if outcome.reason != "end":
-            return None
-        low = np.concatenate([part.low for part in recorder.parts])
-        points = np.zeros((2, len(low), self.program.p))
-        at = 0
-        for part in recorder.parts:
-            entries = part.theta
-            row = at + np.repeat(np.arange(len(part)), np.diff(entries.ptr))
-            weight = self.program.column[entries.index]
-            points[:, row, entries.index] = entries.value * weight, entries.rate * weight
-            at += len(part)
-        return {"low": low, "x": points[0], "x_rate": points[1]}
 
     def stopped(self, reason: str) -> Result:
         """Return the result of a walk that found nothing."""

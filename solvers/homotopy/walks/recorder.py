@@ -87,6 +87,14 @@ class Recorder:
         raised.objective[-1, 1] = slope + 2.0 * bend * step[-1]
         self.parts[-1] = raised
 
+    def lower_top(self, part: float) -> None:
+        """Let the path begin below its top, by this part of lam or half of the first segment."""
+        if self.parts and np.isfinite(self.parts[0].high[0]):
+            first = self.parts[0]
+            high = first.high.copy()
+            high[0] -= min(part * high[0], 0.5 * (high[0] - first.low[0]))
+            self.parts[0] = replace(first, high=high)
+
     def add(
         self,
         candidates: CandidateProgram,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -22,10 +22,10 @@ class Start:
     """A basis that is optimal from `lam` up to `top`; or why there is none.
 
     `failure` is the outcome of the auxiliary homotopy: its reason is "infeasible_below",
-    "unbounded_below" (the program at `lam` is infeasible, unbounded, and with an infinite `top` so
-    it is at all lam that were asked about) or that of a limit. `above` is the outcome of the
-    climb to a finite top, beyond which there is no optimum; beside a failure with an infinite top,
-    the outcome that proves for the larger lam what `failure` proves for the smaller ones.
+    "unbounded_below" (the program at `lam` is infeasible, unbounded, and with an infinite `top` it
+    has no optimum at all lam that were asked about) or that of a limit. `above` is the outcome of
+    the climb to a finite top, beyond which there is no optimum; beside a failure with an infinite
+    top, the outcome that proves for the larger lam that there is none.
     """
 
     basis: AffineBasis | None
@@ -147,7 +147,14 @@ def make_optimal(basis: AffineBasis, lam: float, rng: np.random.Generator, stop:
     return follow(wider, 1.0, 0.0, rng=rng, stop=stop)
 
 
-def top_basis(program: ScaledProgram, end: float, rng: np.random.Generator, stop: Stop) -> Start:
+def top_basis(
+    program: ScaledProgram,
+    end: float,
+    rng: np.random.Generator,
+    stop: Stop,
+    *,
+    top: float = np.inf,
+) -> Start:
     """Return a basis from which the path can be followed down to `end`.
 
     Where the crash basis is optimal for all large lam it is taken, or else that of the variables
@@ -164,12 +171,16 @@ def top_basis(program: ScaledProgram, end: float, rng: np.random.Generator, stop
     rng : numpy Generator
     stop : callable
         Returns a reason to stop, or None.
+    top : float, default inf
+        The largest lam at which there is a feasible point, where that is known.
 
     Returns
     -------
     Start
     """
     basis = crash(program)
+    if top < np.inf:
+        return _between(program, basis, (end, top), 0.5 * (end + top), rng, stop)
     lam = optimal_from(basis)
     if np.isfinite(lam):
         return Start(basis, max(lam, end), np.inf, 0)
@@ -177,10 +188,23 @@ def top_basis(program: ScaledProgram, end: float, rng: np.random.Generator, stop
     lam = np.inf if free is None else optimal_from(free, solved=True)
     if np.isfinite(lam):
         return Start(free, max(lam, end), np.inf, pivots)
-    below, above = end, np.inf
+    start = _between(program, basis, (end, top), max(_large(program), 2.0 * end), rng, stop)
+    return replace(start, pivots=start.pivots + pivots)
+
+
+def _between(
+    program: ScaledProgram,
+    basis: AffineBasis,
+    ends: tuple[float, float],
+    at: float,
+    rng: np.random.Generator,
+    stop: Stop,
+) -> Start:
+    """Search between two ends for a lam that has an optimum, `at` one of them first."""
+    end, top = below, above = ends
     rising: Ending | None = None
     falling: Ending | None = None
-    at = max(_large(program), 2.0 * end)
+    pivots = 0
     for _ in range(STARTS):
         outcome = make_optimal(basis, at, rng, stop)
         pivots += outcome.pivots
@@ -188,19 +212,22 @@ def top_basis(program: ScaledProgram, end: float, rng: np.random.Generator, stop
             return _climb(program, outcome.codes, at, end, rng, stop, pivots)
         if outcome.ray is None:
             break
-        constant, rate = _excess(program, outcome)
-        if constant + end * rate < 0.0 and rate <= 0.0:
+        constant, rate = excess(program, outcome)
+        if constant + end * rate < 0.0 and (rate <= 0.0 or constant + top * rate < 0.0):
             return Start(None, at, np.inf, pivots, outcome)
         root = -constant / rate if rate != 0.0 else at
         if rate > 0.0 and root > below:
             below, rising = root, outcome
         elif rate <= 0.0 and root < above:
             above, falling = root, outcome
-        if below > above:
-            if rising and falling and rising.reason == falling.reason:
-                return Start(None, at, np.inf, pivots, rising, falling)
+        if below > above and not (rising and falling):
             break
-        at = _between(below, above, at)
+        if below - above > STILL * below:
+            return Start(None, at, np.inf, pivots, rising, falling)
+        if below >= above and at in (below, above):
+            break
+        # Two ends that meet up to rounding may leave an optimum there.
+        at = _next(below, above, at) if below < above else below
     return Start(None, at, at, pivots, outcome)
 
 
@@ -231,11 +258,22 @@ def _without_penalty(
     return AffineBasis(program, codes), outcome.pivots
 
 
-def _excess(program: ScaledProgram, outcome: Ending) -> tuple[float, float]:
+def excess(program: ScaledProgram, outcome: Ending) -> tuple[float, float]:
     """Return the constant and the rate of what a ray proves: where it is negative, no optimum is.
 
     Of a dual ray v it is the sum of v_i times the end of coordinate i's domain that v_i points
-    to, of a primal ray z the sum of z_i times the slope that z_i points to.
+    to, of a primal ray z the sum of z_i times the slope that z_i points to. What is zero up to
+    rounding is zero.
+
+    Parameters
+    ----------
+    program : ScaledProgram
+    outcome : Ending
+        With a ray.
+
+    Returns
+    -------
+    tuple of float
     """
     assert outcome.ray is not None
     infeasible = outcome.reason == "infeasible_below"
@@ -246,10 +284,13 @@ def _excess(program: ScaledProgram, outcome: Ending) -> tuple[float, float]:
     at = np.where(ray > 0.0, ptr[moved + 1] - 1, ptr[moved])
     finite = np.isfinite(part[0, at])
     at, ray = at[finite], ray[finite]
-    return float(ray @ part[0, at]), float(ray @ part[1, at])
+    terms = ray * part[:2, at]
+    sums, sizes = terms.sum(axis=1), np.abs(terms).sum(axis=1)
+    constant, rate = np.where(np.abs(sums) <= STILL * sizes, 0.0, sums).tolist()
+    return constant, rate
 
 
-def _between(below: float, above: float, tried: float) -> float:
+def _next(below: float, above: float, tried: float) -> float:
     """Return the next lam to try between two bounds."""
     if np.isinf(above):
         return below if tried < below else 2.0 * below + 1.0

@@ -12,6 +12,8 @@ FEASIBLE        as above, or none                 a point: it is feasible, and i
                                                   if it has one; a part of a path: it is proven
 INFEASIBLE      "farkas": nu                      sigma(lam) < 0
 UNBOUNDED       "ray": ray, x                     rho(lam) < 0 from a feasible x
+UNBOUNDED,      "ray": ray, x, ray_above,         rho(lam) < 0 from a feasible x at one lam; at each
+path            farkas, farkas_above              of the others rho < 0, or sigma < 0
 UNBOUNDED,      "ray": ray, low, x, x_rate,       rho(lam) < 0 from points that are feasible,
 all lam         ray_above                         affine in lam between knots
 INFEASIBLE,     the same with one row for each    the same at each value of the grid

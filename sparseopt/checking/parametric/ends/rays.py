@@ -79,6 +79,10 @@ class Affine:
         """Return the value at lam."""
         return self.constant + lam * self.rate
 
+    def root(self) -> float:
+        """Return the lam at which the value is zero, where the rate is not."""
+        return -self.constant / self.rate
+
     def terms(self, lam: float) -> float:
         """Return the size of the terms at lam."""
         return self.constant_terms + lam * self.rate_terms
@@ -360,7 +364,8 @@ def verify_infeasible(
     if isinstance(sigma, str):
         findings.refute(f"the Farkas multipliers prove nothing: {sigma}")
         return
-    _judge(sigma, result, certificate, findings, "infeasible", lambda lam: None, True)
+    whole = sigma.negative(result.params.lam_min or 0.0) and sigma.falls
+    _judge(sigma, result, certificate, findings, "infeasible", lambda lam: None, whole)
 
 
 def _judge_halves(
@@ -400,9 +405,14 @@ def verify_unbounded(
 ) -> None:
     """Judge the claim UNBOUNDED by ``arrays["ray"]`` and the feasible point ``arrays["x"]``.
 
-    A whole range is covered by points that are affine in lam: ``x[k] + (lam - low[k]) x_rate[k]``
-    from ``low[k]`` up to ``low[k - 1]``, or to infinity; and by one direction for all lam, or two,
-    ``arrays["ray_above"]`` for the larger ones.
+    Where a path was asked for, the claim is that no lam of its range has an optimum, and that the
+    problem is unbounded at one of them at least: that of the point, ``values["lam"]``. At others it
+    may be infeasible: ``arrays["ray_above"]``, ``arrays["farkas"]`` and ``arrays["farkas_above"]``
+    rule out an optimum where the ray does not.
+
+    A whole range may instead be covered by points that are affine in lam:
+    ``x[k] + (lam - low[k]) x_rate[k]`` from ``low[k]`` up to ``low[k - 1]``, or to infinity; and by
+    one direction for all lam, or two, ``arrays["ray_above"]`` for the larger ones.
 
     Parameters
     ----------
@@ -436,7 +446,38 @@ def verify_unbounded(
             f"{violation:.3g} of its scale at lam = {lam:g}"
         )
 
-    _judge(rho, result, certificate, findings, "unbounded", violated, _domains_grow(point.pieces))
+    sums = [rho] if result.params.lam is None else []
+    for name in ("ray_above", "farkas", "farkas_above") if sums else ():
+        if name in certificate.arrays:
+            vector = numbers(certificate.arrays, name, (program.A.shape["ray" in name],))
+            total = ray_cost(program, vector) if "ray" in name else farkas_sum(program, vector)
+            if isinstance(total, str):
+                findings.refute(f"{name} rules out nothing: {total}")
+                return
+            _pass_on(total, findings)
+            sums.append(total)
+    end = result.params.lam_min or 0.0
+    covered = _everywhere(end, sums)
+    _judge(rho, result, certificate, findings, "unbounded", violated, covered)
+    if covered:
+        findings.prove(f"no optimum at any lam >= {end:g}")
+
+
+def _everywhere(end: float, sums: list[Affine]) -> bool:
+    """Return whether at every lam from `end` on one of the sums is surely negative.
+
+    Each is so on all of the range, or up to a root, or from a root on.
+    """
+    if any(total.negative(end) and total.falls for total in sums):
+        return True
+    rising = [total for total in sums if total.rate > 0.0 and total.negative(end)]
+    falling = [total for total in sums if total.rate < 0.0 and total.falls]
+    if not (rising and falling):
+        return False
+    below, above = max(rising, key=Affine.root), min(falling, key=Affine.root)
+    # both half lines hold the middle between their ends, where they overlap
+    middle = max(end, 0.5 * (below.root() + above.root()))
+    return below.negative(middle) and above.negative(middle)
 
 
 def _judge_range(
@@ -472,12 +513,17 @@ def _judge_range(
                     f"{violation:.3g} of its scale at lam = {lam:g}"
                 )
                 return
-    if not _stays_inside(program, rate[0]):
-        findings.doubt(
-            f"the points above lam = {low[0]:g} leave a constraint for large lam, if only by "
-            "rounding"
-        )
-    findings.prove(f"unbounded at all lam >= {end:g}")
+    inside = _stays_inside(program, rate[0])
+    if inside:
+        findings.prove(f"unbounded at all lam >= {end:g}")
+        return
+    if inside is not None:
+        findings.refute(f"the points above lam = {low[0]:g} leave a constraint for large lam")
+        return
+    findings.prove(
+        f"unbounded from lam = {end:g} to {low[0]:g}, and no optimum at any lam above: the points "
+        "leave a constraint there, if only by rounding"
+    )
 
 
 def _negative_from(end: float, costs: list[Affine]) -> bool:
@@ -493,34 +539,37 @@ def _negative_from(end: float, costs: list[Affine]) -> bool:
     return below.negative(end) and below.negative(middle) and above.negative(middle)
 
 
-def _stays_inside(program: PiecewiseLinearProgram, rate: Array) -> bool:
+def _stays_inside(program: PiecewiseLinearProgram, rate: Array) -> bool | None:
     """Return whether a point that moves with lam at this rate leaves no domain as lam grows.
 
-    Signs that rounding leaves open are those of rational numbers.
+    Signs that rounding leaves open are those of rational numbers. None where it leaves one by no
+    more than rounding.
     """
     p, rows = program.A.shape[1], _Images(program.A)
-    w, _, error = rows.of(rate)
+    w, size, error = rows.of(rate)
     w, error = np.concatenate([rate, w]), np.concatenate([np.zeros(p), error])
+    size = np.concatenate([np.full(p, np.abs(rate).max(initial=0.0)), size])
     pieces = program.functions
     first, last = pieces.slope_ptr[:-1], pieces.slope_ptr[1:] - 1
     moved, budget = np.flatnonzero(rate), Budget()
     exact = fractions_of(rate[moved])
+    inside = True
     for ends, barred, sign in (
         (pieces.ptr[:-1], np.isneginf(pieces.slope[first]), 1.0),
         (pieces.ptr[1:] - 1, np.isposinf(pieces.slope[last]), -1.0),
     ):
         inward = sign * (w - pieces.kink_rate[ends])
-        unclear = np.flatnonzero(barred & (inward < error) & (error > 0.0))
-        if (barred & (inward < 0.0) & (error == 0.0)).any():
+        if (barred & (inward < -SEGMENT * (size + np.abs(pieces.kink_rate[ends])))).any():
             return False
+        unclear = np.flatnonzero(barred & (inward < error) & (error > 0.0))
+        inside &= not (barred & (inward < 0.0) & (error == 0.0)).any()
         block = entries(program.A, unclear - p, moved, budget)
         if block is None:
-            return False
+            return None
         for i, row in zip(unclear.tolist(), block, strict=True):
             total = sum((a * exact[j] for j, a in row.items()), Fraction(0))
-            if sign * (total - Fraction(float(pieces.kink_rate[ends[i]]))) < 0:
-                return False
-    return True
+            inside &= sign * (total - Fraction(float(pieces.kink_rate[ends[i]]))) >= 0
+    return True if inside else None
 
 
 def _doubt_rise(total: Affine, findings: Findings) -> None:
@@ -533,13 +582,6 @@ def _pass_on(total: Affine, findings: Findings) -> None:
         findings.doubt(total.doubt)
 
 
-def _domains_grow(pieces: Pieces) -> bool:
-    """Return whether a point that is feasible at some lam stays so at larger ones."""
-    low = pieces.kink_rate[pieces.ptr[:-1]][np.isneginf(pieces.slope[pieces.slope_ptr[:-1]])]
-    high = pieces.kink_rate[pieces.ptr[1:] - 1][np.isposinf(pieces.slope[pieces.slope_ptr[1:] - 1])]
-    return bool((low <= 0.0).all() and (high >= 0.0).all())
-
-
 def _judge(
     total: Affine,
     result: Result,
@@ -547,15 +589,15 @@ def _judge(
     findings: Findings,
     word: str,
     violated: Callable[[float], str | None],
-    upwards: bool,
+    whole: bool,
 ) -> None:
     """Prove the claim at every lam that was asked about, or say how far the proof reaches.
 
     Evidence about a path that states no lam is tried at the range's lower end, where it holds if
     it does for the whole range.
 
-    `violated` returns what else is wrong with the evidence at a lam; `upwards`, whether nothing is
-    wrong at larger ones where nothing is at one.
+    `violated` returns what else is wrong with the evidence at a lam; `whole` is whether the claim
+    about a path is proven for all of its range where it is at one lam.
     """
     _pass_on(total, findings)
     asked, end = result.params.lam, result.params.lam_min or 0.0
@@ -568,7 +610,7 @@ def _judge(
         if not (tried[0] in wanted or (asked is None and tried[0] >= end)):
             findings.refute(f"the certificate is for lam = {stated}, which was not asked about")
             return
-    silent = asked is None and tried == wanted
+    silent = asked is None and not isinstance(stated, int | float)
     if silent and (violated(end) is not None or not total.negative(end)) and not hopeless:
         findings.doubt("the evidence is for part of the range only, and does not state which")
         return
@@ -585,9 +627,9 @@ def _judge(
             findings.refute(reason)
         else:
             findings.prove(f"{word} at lam = {lam:g}")
-    rest = [lam for lam in wanted if lam not in tried]
-    if any(not total.negative(lam) or violated(lam) is not None for lam in rest) or (
-        asked is None and not (upwards and total.falls)
+    rest = [lam for lam in wanted if lam not in tried and asked is not None]
+    if (asked is None and not whole) or any(
+        not total.negative(lam) or violated(lam) is not None for lam in rest
     ):
         findings.doubt(f"the proof is for lam = {tried[0]:g}, not for all that was asked about")
 
