@@ -19,6 +19,7 @@ integers must leave room for the rest.
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -48,6 +49,8 @@ _DATA = 1e-12
 """Rounding errors in the data of a row of integers, relative to its terms."""
 _INTEGER_MATRIX = 1e-9
 """The same for the eigenvalues of a matrix of integers, scaled to a diagonal of ones."""
+_EXACT = 20_000
+"""Coefficients of rows that are evaluated without rounding, where rounding leaves them open."""
 _RANK_NOISE = 1e-9
 """A second eigenvalue below this, in the unit of the matrix, is rounding."""
 
@@ -208,13 +211,19 @@ def _judge_rows(
     terms = np.maximum(absolute @ np.abs(x[~whole]), net)
     rounding = _DATA * (size + ends)
     limit = CONIC * np.where(has, 0.0, _least_and_largest(abs(A))[0])
-    judge.compare(
-        what,
-        missed,
-        error,
-        np.where(has, CONIC * _capped(least, net), np.minimum(rounding, limit)),
-        np.where(has, CONIC * np.maximum(largest, terms), rounding),
-    )
+    held = np.where(has, CONIC * _capped(least, net), np.minimum(rounding, limit))
+    failed = np.where(has, CONIC * np.maximum(largest, terms), rounding)
+    unsure = np.flatnonzero((missed <= held) & (missed + error > held))
+    exactly = sp.csr_array(A[unsure])
+    if len(unsure) and exactly.nnz <= _EXACT:
+        for i, total in zip(unsure.tolist(), images(exactly, x), strict=True):
+            pairs = ((low[i], 1), (high[i], -1))
+            outside = [
+                sign * (Fraction(float(end)) - total) for end, sign in pairs if np.isfinite(end)
+            ]
+            missed[i] = float(max(outside))
+            error[i] = _EPS * abs(missed[i])
+    judge.compare(what, missed, error, held, failed)
 
 
 def _judge_cone(problem: MISDP, cone: SecondOrderCone, x: Array, name: str, judge: _Judge) -> None:

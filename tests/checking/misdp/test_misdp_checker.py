@@ -12,6 +12,7 @@ pytest.importorskip("clarabel", reason="the reference answers come from Clarabel
 
 from enumeration import enumerate_integers, relax
 
+import sparseopt
 from sparseopt import Certificate, Limit, Result, Status, check
 from sparseopt.checking.misdp.boxes import uncovered
 from sparseopt.generators import random_misdp
@@ -161,6 +162,30 @@ def test_a_point_is_held_to_every_constraint() -> None:
             feasible = max(problem.residuals(moved).values()) <= 1e-7
             assert feasible or check(problem, claim).verdict == "refuted"
             assert not (feasible and j < 3)
+
+
+def test_rows_without_a_unit_are_evaluated_exactly() -> None:
+    # The first row is empty: what it misses is known exactly, and its bounds are no unit.
+    third = 1.0 / 3.0
+    rows = [[0.0, 0.0, 0.0], [3.0, 0.0, -1.0]]
+    problem = MISDP(
+        c=[1.0, 1.0, 0.0],
+        A=rows,
+        row_lower=[-2.0, 0.0],
+        row_upper=[0.0, 0.0],
+        lower=[0.0, 0.0, 1.0],
+        upper=[1.0, 1.0, 1.0],
+        integer=[False, False, True],
+    )
+    result = sparseopt.solve(problem)
+    assert (result.status, result.verdict.value) == (Status.OPTIMAL, "verified")
+    assert result.x == pytest.approx([third, 0.0, 1.0], abs=1e-8)
+    for low, high in ((0.0, 0.0), (-2.0, 0.0), (0.0, 3.0)):
+        flat = problem.with_changes(row_lower=[low, 0.0], row_upper=[high, 0.0])
+        assert sparseopt.solve(flat).verdict.value == "verified"
+    for low, high in ((1e-300, 1.0), (-1.0, -1e-300)):
+        missed = problem.with_changes(row_lower=[low, 0.0], row_upper=[high, 0.0])
+        assert check(missed, result.with_changes(problem=missed)).verdict.value != "verified"
 
 
 def test_rank_one_is_asked_of_the_point() -> None:
