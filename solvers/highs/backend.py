@@ -13,7 +13,7 @@ from sparseopt.backend import Control, Feature, Option
 from sparseopt.params import SolveParams
 from sparseopt.problems.base import Array, Problem
 from sparseopt.problems.parametric.problem import ParametricProblem
-from sparseopt.result import Limit, Result, Status
+from sparseopt.result import Certificate, Limit, Result, Status
 
 from ..adapters.adapter import Adapter, named_values
 from ..adapters.formulations.parametric import LPEngine
@@ -23,6 +23,7 @@ from ..common.segments import path_from_codes
 from ..lp.answer import evidence, grid, single, without_optimum
 from ..lp.form import LPForm
 from ..lp.layout import Bounds
+from ..lp.proof import Ended
 from .instance import WITHOUT_BASIS, Instance
 from .path import Ranging
 
@@ -166,7 +167,7 @@ def _path(problem: ParametricProblem, session: Session) -> Result:
     }
     if not ranging.low:
         if ranging.end is not None and ranging.limit is None:
-            return without_optimum(ranging.end, **common)
+            return _nowhere(ranging.end, ranging.others, **common)
         limit = ranging.limit or Limit.SLOW_PROGRESS
         return Result(status=Status.NO_SOLUTION, limit=limit, **common)
     change_ptr, changed, change_code = _changes(ranging.codes)
@@ -195,6 +196,19 @@ def _path(problem: ParametricProblem, session: Session) -> Result:
         certificate=certificate,
         **common,
     )
+
+
+def _nowhere(end: Ended, others: tuple[Ended, ...], **common: Any) -> Result:
+    """Return that no lam has an optimum; unbounded at one, with proofs for the others beside."""
+    result = without_optimum(end, **common)
+    assert result.certificate is not None
+    kind, arrays = result.certificate.kind, dict(result.certificate.arrays)
+    values = {"lam": end.lam} if kind == "ray" else {}
+    for other in others:
+        for name, vector in evidence(other).items():
+            plain = "nu" if kind == "farkas" else name
+            arrays[f"{plain}_above" if plain in arrays else plain] = vector
+    return result.with_changes(certificate=Certificate(kind, arrays, values))
 
 
 def _changes(codes: list[Array]) -> tuple[Array, Array, Array]:

@@ -21,7 +21,7 @@ from sparseopt.result import Limit
 from ..common.outcome import Outcome
 from ..lp.answer import Engine
 from ..lp.basis import ACCEPT, Basis
-from ..lp.proof import Ended, LPProof
+from ..lp.proof import Ended
 
 _TRIES = 12
 """Values of lam that are tried in one gap before the path ends early."""
@@ -59,6 +59,8 @@ class Ranging:
         What ends the problem itself, at the last low (or everywhere, where there is no segment).
     ceiling : Ended or None
         Why there is nothing above the first high, where that is finite.
+    others : tuple of Ended
+        Where there is no segment: what proves for other lam that there is no optimum.
     """
 
     program: PiecewiseLinearProgram
@@ -74,6 +76,7 @@ class Ranging:
     limit: Limit | None = None
     end: Ended | None = None
     ceiling: Ended | None = None
+    others: tuple[Ended, ...] = ()
 
     def run(self) -> None:
         """Find the top, then tile downwards until something ends the path."""
@@ -115,16 +118,20 @@ class Ranging:
                 lam = max(2.0 * found.proof.root, 4.0 * lam)
             elif floor is None:
                 lam = 0.5 * (self.lam_min + self.ceiling.proof.root)
+            elif self._ends_at(floor, self.ceiling.proof.root):
+                return self.ceiling.proof.root
             elif floor.proof.root < self.ceiling.proof.root:
                 lam = 0.5 * (floor.proof.root + self.ceiling.proof.root)
             else:
-                same = floor.outcome is self.ceiling.outcome
-                return self._nowhere(_combine(floor, self.ceiling) if same else found)
+                kinds = floor.outcome, self.ceiling.outcome
+                if kinds == (Outcome.INFEASIBLE, Outcome.UNBOUNDED):
+                    return self._nowhere(self.ceiling, floor)
+                return self._nowhere(floor, self.ceiling)
         self._stop("slow_progress", Limit.SLOW_PROGRESS)
         return lam
 
-    def _nowhere(self, end: Ended) -> float:
-        self.end = end
+    def _nowhere(self, end: Ended, *others: Ended) -> float:
+        self.end, self.others = end, others
         self._stop(end.outcome.value)
         return math.nan
 
@@ -150,8 +157,10 @@ class Ranging:
                 frontier, tries = interval.low, 0
                 continue
             if floor is not None and not found and self._ends_at(floor, frontier):
-                self.end = floor
-                return self._stop(f"{floor.outcome.value}_below")
+                if not self._alone(frontier, floor):
+                    self.end = floor
+                    self._stop(f"{floor.outcome.value}_below")
+                return None
             bottom = self.lam_min
             if found:
                 bottom = max(bottom, found[-1].high)
@@ -190,7 +199,8 @@ class Ranging:
         """Stop where nothing more is asked, or a limit is reached; return whether."""
         limit = self.control.limit()
         if frontier <= self.lam_min:
-            self._stop("lam_min")
+            if not self._alone(self.lam_min):
+                self._stop("lam_min")
         elif self.max_knots is not None and len(self.low) >= self.max_knots:
             self._stop("max_knots")
         elif limit is not None:
@@ -198,6 +208,18 @@ class Ranging:
         else:
             return False
         return True
+
+    def _alone(self, lam: float, *floor: Ended) -> bool:
+        """Let the path be one point where it is; or end it where that lam has no optimum, too."""
+        if self.low or self.ceiling is None:
+            return False
+        found = self._probe(lam)
+        if isinstance(found, _Interval) and found.basis.violation(lam) <= ACCEPT:
+            self.low, self.high, self.codes = [lam], [lam], [found.basis.codes]
+        elif isinstance(found, Ended) and found.outcome is Outcome.UNBOUNDED:
+            self._nowhere(found, *floor, self.ceiling)
+            return True
+        return False
 
     def _ends_at(self, floor: Ended, frontier: float) -> bool:
         """Return whether the proof's root is where the path stands."""
@@ -267,14 +289,3 @@ def _large(program: PiecewiseLinearProgram) -> float:
         for constant, rate in ratios
     )
     return 2.0 * largest if 0.0 < largest < 1e100 else 1.0
-
-
-def _combine(floor: Ended, ceiling: Ended) -> Ended:
-    """Join a proof for all lam below its root with one for all lam above a smaller root.
-
-    Scaled to the rates 1 and -1 their sum is constant: minus the distance of the roots.
-    """
-    a, b = 1.0 / floor.proof.rate, -1.0 / ceiling.proof.rate
-    vector = a * floor.proof.vector + b * ceiling.proof.vector
-    value = a * floor.proof.value + b * ceiling.proof.value
-    return Ended(floor.outcome, floor.lam, LPProof(vector, value, 0.0), floor.point)

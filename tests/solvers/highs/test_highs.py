@@ -40,7 +40,7 @@ from sparseopt.problems import (
     ParametricLP,
     PiecewiseLinearProgram,
 )
-from sparseopt.result import Limit, Status
+from sparseopt.result import Limit, Status, Verdict
 from sparseopt.solvers.highs.backend import Highs
 
 
@@ -436,8 +436,11 @@ def test_two_proofs_join_where_neither_covers_all_values():
     problem = ParametricLP(np.eye(2), [1.0, -2.0], [-1.0, 1.0], [0.0, 0.0], [0.0, 0.0])
     result = solve(problem)
     assert result.status is Status.INFEASIBLE
-    for lam in (0.0, 1.5, 100.0):
-        assert farkas_sum(problem, result.certificate.arrays["nu"], lam) < -1e-6
+    assert check(problem, result).verdict is Verdict.VERIFIED
+    arrays = result.certificate.arrays
+    for lam, names in ((0.0, ("nu",)), (1.5, ("nu", "nu_above")), (100.0, ("nu_above",))):
+        for name in names:
+            assert farkas_sum(problem, arrays[name], lam) < -1e-6
 
 
 def test_a_matrix_of_zeros_has_a_basis():

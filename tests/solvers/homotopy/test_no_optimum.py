@@ -1,4 +1,7 @@
-"""Paths without an optimum, with one at a single lam, and what is claimed of them falsely."""
+"""Paths without an optimum, with one at a single lam, and what is claimed of them falsely.
+
+Of the homotopy, and of the ranging by HiGHS.
+"""
 
 import numpy as np
 import pytest
@@ -35,6 +38,22 @@ def test_statuses_are_those_of_linear_programs_over_lam(form, seed):
             expected_status(problem),
             "verified",
         ), (i, result.check_messages)
+
+
+@FORMS
+@pytest.mark.parametrize(
+    "seed", [0, *(pytest.param(s, marks=pytest.mark.thorough) for s in (1, 2))]
+)
+def test_the_path_by_ranging_has_the_same_status(form, seed):
+    verdicts = []
+    for i in range(20):
+        problem = draw_whole(np.random.default_rng([seed, i]), form)
+        result = sparseopt.solve(problem, backend="highs")
+        assert result.status.value == expected_status(problem), (i, result.check_messages)
+        verdicts.append(result.verdict)
+    # Rates of rays that are zero up to rounding, and ends that are, are proven by the homotopy.
+    assert Verdict.REFUTED not in verdicts
+    assert verdicts.count(Verdict.VERIFIED) >= 18
 
 
 def test_rays_and_farkas_multipliers_share_a_range(tmp_path):
