@@ -123,7 +123,10 @@ def _metric(Z: Array, t: Array, affine: bool) -> tuple[Array, Array]:
     Y, middle = np.eye(k) / k, Z.mean(axis=0) if affine else np.zeros(k)
     for _ in range(METRIC_STEPS):
         lengths = _lengths((Z - middle) @ Y.T)
-        weights = t / np.maximum(lengths, LEAST_DISTANCE * max(float(lengths.max()), _TINY))
+        longest = float(lengths.max())
+        if longest <= _TINY / LEAST_DISTANCE:
+            break  # no point is away from the middle
+        weights = t / np.maximum(lengths, LEAST_DISTANCE * longest)
         if affine:
             middle = weights @ Z / max(float(weights.sum()), _TINY)
         centred = Z - middle

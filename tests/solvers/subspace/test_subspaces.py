@@ -1,6 +1,7 @@
 """Robust subspaces: exact recovery with a proof, the relaxation, degenerate samples, limits."""
 
 import itertools
+import warnings
 
 import numpy as np
 import pytest
@@ -135,6 +136,14 @@ def test_degenerate_samples(backend, centre, X):
     result = sparseopt.solve(RobustSubspace(X, k=1, centre=centre), backend=backend)
     assert result.status in (Status.OPTIMAL, Status.CONVERGED)
     assert result.verdict is not Verdict.REFUTED, result.check_messages
+
+
+def test_inliers_at_the_middle_alone_need_no_metric():
+    X = [[-2, -1], [0, 2], [-1, -1], [0, 0], [-2, 0], [0, -2], [0, 0], [-1, 0]]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        result = sparseopt.solve(RobustSubspace(np.array(X, dtype=float), k=1))
+    assert result.verdict is Verdict.VERIFIED
 
 
 @pytest.mark.thorough(after=1)
