@@ -387,7 +387,7 @@ class HomotopySolve:
         if isinstance(found, Start):
             return found
         if found is None:
-            return self.stopped(start.failure.reason)
+            return self.stopped(self._stop() or start.failure.reason)
         return found.with_changes(iterations=self.pivots)
 
     def _point(self, codes: Array, lam: float) -> Result:
