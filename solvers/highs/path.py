@@ -210,7 +210,11 @@ class Ranging:
         return True
 
     def _alone(self, lam: float, *floor: Ended) -> bool:
-        """Let the path be one point where it is; or end it where that lam has no optimum, too."""
+        """Let the path be one point, where lam alone has an optimum.
+
+        Returns whether the path has ended without one: the problem is unbounded at lam, and what
+        is given proves for smaller lam that there is no optimum.
+        """
         if self.low or self.ceiling is None:
             return False
         found = self._probe(lam)

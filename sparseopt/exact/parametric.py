@@ -300,6 +300,8 @@ def no_optimum(program, lam, end, status, certificate):
     kinds = {"nu": farkas, "nu_above": farkas}
     if status == "unbounded":
         kinds = {"ray": cost, "ray_above": cost, "farkas": farkas, "farkas_above": farkas}
+    if next(iter(kinds)) not in arrays:
+        raise Refuted(f"nothing proves the problem {status}")
     sums = [kinds[name](program, exacts(arrays[name].values)) for name in kinds if name in arrays]
     if sums[0][0] + lam * sums[0][1] >= 0:
         raise Refuted(f"the evidence does not prove the problem {status}")

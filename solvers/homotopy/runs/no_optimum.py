@@ -79,6 +79,11 @@ class NoOptimum:
         lam : float
         failure : Ending
             Its ray is for this lam.
+
+        Returns
+        -------
+        Result or None
+            INFEASIBLE, or UNBOUNDED with a feasible point.
         """
         proof = proof_of(self._program, failure)
         note = f"no optimal solution at lam = {lam:g}"

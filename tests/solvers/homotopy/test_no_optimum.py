@@ -116,6 +116,19 @@ def test_no_random_problem_with_an_optimum_is_said_to_have_none(form, count, tmp
     assert tried > count
 
 
+def test_without_a_ray_nothing_is_unbounded(tmp_path):
+    # x + y <= 1 and x + y >= 1 + 1e-9: infeasible, but by less than points are held to.
+    zero = [0.0, 0.0]
+    problem = ParametricLP([[1.0, 1.0], [-1.0, -1.0]], [1.0, -1.0 - 1e-9], zero, zero, zero)
+    for names in (("farkas",), ("farkas_above",), ("farkas", "farkas_above"), ()):
+        arrays = {"x": np.array([1.0, 0.0]), **{name: np.ones(2) for name in names}}
+        for sign in (1.0, -1.0):
+            claim = {name: (1.0 if name == "x" else sign) * a for name, a in arrays.items()}
+            false = unbounded(problem, claim, 0.0)
+            assert sparseopt.check(problem, false).verdict is Verdict.REFUTED
+            assert not proven_exactly(problem, false, tmp_path)
+
+
 def test_the_point_of_a_ray_is_feasible_at_the_lam_that_is_stated():
     result = sparseopt.solve(BY_RAY, backend="homotopy")
     arrays = result.certificate.arrays
