@@ -50,7 +50,9 @@ class Copt(Adapter):
     """COPT: linear, mixed-integer, quadratic and conic programs.
 
     Without a licence of the user's own, the package takes programs of limited size. COPT limits the
-    iterations of its interior-point method, not those of the simplex method.
+    iterations of its interior-point method, not those of the simplex method. While it solves, it
+    holds Python's global lock: other threads wait, a first Ctrl-C reaches COPT itself, which stops,
+    and a second one in the same solve ends the process.
     """
 
     name: ClassVar[str] = "copt"

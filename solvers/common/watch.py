@@ -72,7 +72,8 @@ def watched(
     Parameters
     ----------
     run : callable
-        Starts the solver and returns when it is done; it must release Python's global lock.
+        Starts the solver and returns when it is done. Where it holds Python's global lock, as COPT
+        does, limits and Ctrl-C are its own affair.
     stop : callable
         Asks the solver to end soon; called from this thread, possibly before it has begun and
         more than once.
@@ -100,10 +101,14 @@ def watched(
         except BaseException as error:
             failure.append(error)
         finally:
+            # COPT ends by leaving Ctrl-C to the system, which would end the process. Python lets
+            # the main thread alone set handlers, and that one wakes up too late.
+            if ours and _installed() != mine:
+                _SETSIG(signal.SIGINT, mine)
             finished.set()
 
-    mine = _installed()
-    takes_ctrl_c = takes_ctrl_c and _ours()
+    mine, ours = _installed(), _ours()
+    takes_ctrl_c = takes_ctrl_c and ours
     _start(work)
     limit: Limit | None = None
     again: KeyboardInterrupt | None = None
@@ -137,6 +142,8 @@ def _installed() -> int | None:
 
 _GETSIG = ctypes.pythonapi.PyOS_getsig
 _GETSIG.restype = ctypes.c_void_p
+_SETSIG = ctypes.pythonapi.PyOS_setsig
+_SETSIG.argtypes, _SETSIG.restype = (ctypes.c_int, ctypes.c_void_p), ctypes.c_void_p
 
 
 def _ours() -> bool:

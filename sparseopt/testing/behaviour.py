@@ -6,6 +6,7 @@ import contextlib
 import io
 import os
 import signal
+import subprocess
 import sys
 import tempfile
 import threading
@@ -259,33 +260,56 @@ def _interrupt(usual: _Usual, large: Sample) -> None:
     )
 
 
+_PRESS = """
+import os, signal, sys, time
+
+print(flush=True)
+sys.stdin.readline()
+time.sleep(float(sys.argv[2]))
+now = time.time()
+os.kill(int(sys.argv[1]), signal.SIGINT)
+print(now)
+"""
+"""The program that presses Ctrl-C. A thread could not while a solver holds Python's global lock."""
+
+
+@contextlib.contextmanager
+def _keyboard() -> Iterator[subprocess.Popen[str]]:
+    """Give a process that presses Ctrl-C here, `_LIMIT` seconds after a line of input."""
+    with subprocess.Popen(
+        [sys.executable, "-I", "-S", "-c", _PRESS, str(os.getpid()), str(_LIMIT)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdin is not None and process.stdout is not None
+        process.stdout.readline()
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
 def _reaction(backend: Backend, large: Sample) -> float:
     """Return how many seconds after Ctrl-C a solve returns; 0 where it is done before."""
     # A Ctrl-C that comes after the solve must not end the test run.
     previous = signal.signal(signal.SIGINT, lambda *_: None)
-    pressed: list[float] = []
-
-    def press() -> None:
-        pressed.append(time.perf_counter())
-        os.kill(os.getpid(), signal.SIGINT)
-
-    timer = threading.Timer(_LIMIT, press)
     before = _held_up()
     try:
-        timer.start()
-        result = solve(
-            large.problem, backend=backend, time_limit=30.0, check=False, **large.question
-        )
-        ended, held_up = time.perf_counter(), _held_up() - before
+        with _keyboard() as keyboard:
+            print(file=keyboard.stdin, flush=True)
+            result = solve(
+                large.problem, backend=backend, time_limit=30.0, check=False, **large.question
+            )
+            ended, held_up = time.time(), _held_up() - before
+            if result.status not in _ANSWERED:
+                assert keyboard.stdout is not None
+                pressed = float(keyboard.stdout.readline())
+                require(pressed <= ended, "it ended before Ctrl-C, without an answer")
     finally:
-        timer.cancel()
-        timer.join()
         signal.signal(signal.SIGINT, previous)
     _partial(large.problem, result, Limit.INTERRUPTED)
-    if result.status in _ANSWERED:
-        return 0.0
-    require(bool(pressed), "it ended before Ctrl-C, without an answer")
-    return ended - pressed[0] - held_up
+    return 0.0 if result.status in _ANSWERED else ended - pressed - held_up
 
 
 def _held_up() -> float:
