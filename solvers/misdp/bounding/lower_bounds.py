@@ -109,6 +109,8 @@ class Judge:
     constants : array of shape (multipliers,)
     scale : float
         The largest cost, or the offset where that is larger.
+    rounding_at_zero : float
+        By how much a bound next to 0 may be stated better than it is proven.
     """
 
     def __init__(self, problem: MISDP) -> None:
@@ -124,12 +126,13 @@ class Judge:
         self.constants = np.concatenate(constants)
         sizes = np.abs(problem.c)
         self.scale = max(float(sizes.max()), abs(problem.offset))
-        self._least_cost = float(sizes[sizes > 0.0].min()) if sizes.any() else 0.0
+        least_cost = float(sizes[sizes > 0.0].min()) if sizes.any() else 0.0
+        self.rounding_at_zero = BOUND_ROUNDING * least_cost
 
     def rounding(self, value: float) -> float:
         """Return by how much a bound next to this value may be stated better than it is proven."""
         size = abs(value + self.safe.sign * self._offset)
-        return BOUND_ROUNDING * max(size, self._least_cost)
+        return max(BOUND_ROUNDING * size, self.rounding_at_zero)
 
     def reduced_costs(self, multipliers: ConicMultipliers) -> Array:
         """Return c - A'y - F'z - M*(Z), shape (n,), in plain arithmetic."""
@@ -345,6 +348,9 @@ class ConicBounding:
             if value_then > value - PROOF_LOSS * max(judge.scale, abs(value)):
                 value, multipliers = value_then, better
                 break
+        ends_alone = judge.value(box, judge.safe.zero())
+        if ends_alone > value:
+            value, multipliers, whole = ends_alone, judge.safe.zero(), False
         if whole:
             multipliers = self._drawn_inside(box, program, multipliers, value)
         kept = None if raw.state is None else program.kept(raw.state, len(form.stack.b))

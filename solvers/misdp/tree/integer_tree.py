@@ -174,11 +174,11 @@ class IntegerTree:
 
     @property
     def rounding(self) -> float:
-        """The gap that is nothing but rounding: of the terms that the incumbent's costs have."""
+        """The gap that is nothing but rounding, of the incumbent's costs or the least cost of one."""
         x, scale = self.points.best, self.judge.scale
         if x is not self._measured[0]:
             terms = scale if x is None else min(scale, self.problem.objective_scale(x))
-            self._measured = x, OBJECTIVE_ROUNDING * terms
+            self._measured = x, max(OBJECTIVE_ROUNDING * terms, self.judge.rounding_at_zero)
         return self._measured[1]
 
     def closed(self) -> bool:
