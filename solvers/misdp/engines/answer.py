@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from sparseopt.problems.base import Array
 from sparseopt.problems.misdp.problem import MISDP
@@ -131,9 +132,10 @@ def without_optimum(search: MISDPSearch) -> Result | None:
     """
     problem, control = search.problem, search.control
     box = search.propagation.tighten()
-    # A ray of the other constraints may leave the row of an indicator.
-    if box is None or problem.indicators or not (np.isinf(box[0]) | np.isinf(box[1])).any():
+    if box is None or not (np.isinf(box[0]) | np.isinf(box[1])).any():
         return None
+    if problem.indicators:
+        return _without_optimum_in_part(search)
     ray = find_ray(problem, search.careful, control)
     if ray is not None:
         x, ended = _feasible(search)
@@ -154,6 +156,31 @@ def without_optimum(search: MISDPSearch) -> Result | None:
     search.points.offer(x)
     curve = curves.through(x)
     return None if curve is None else curve.result(raw_status="a curve from a feasible point")
+
+
+def _without_optimum_in_part(search: MISDPSearch) -> Result | None:
+    """Return that a problem with indicators is unbounded where one of two parts is, else None.
+
+    A ray of the other constraints may leave the row of an indicator. So it is looked for where all
+    indicators are off, then where all of their rows hold.
+    """
+    problem = search.problem
+    upper, rows = problem.upper.copy(), problem.indicators
+    upper[[row.binary for row in rows]] = 0.0
+    held = problem.with_changes(
+        indicators=(),
+        A=sp.csr_array(sp.vstack([problem.A, *(row.a for row in rows)])),
+        row_lower=np.append(problem.row_lower, [row.lower for row in rows]),
+        row_upper=np.append(problem.row_upper, [row.upper for row in rows]),
+    )
+    parts = [held]
+    if (problem.lower <= upper).all():
+        parts.insert(0, problem.with_changes(indicators=(), upper=upper))
+    for part in parts:
+        ended = without_optimum(MISDPSearch(part, search.options, search.control))
+        if ended is not None and ended.status is Status.UNBOUNDED:
+            return ended
+    return None
 
 
 def _feasible(search: MISDPSearch) -> tuple[Array | None, Result | None]:

@@ -174,7 +174,7 @@ class IntegerTree:
 
     @property
     def rounding(self) -> float:
-        """The gap that is nothing but rounding, of the incumbent's costs or the least cost of one."""
+        """The gap that is nothing but rounding: of the incumbent's costs, or of the least cost."""
         x, scale = self.points.best, self.judge.scale
         if x is not self._measured[0]:
             terms = scale if x is None else min(scale, self.problem.objective_scale(x))

@@ -58,10 +58,13 @@ def find_ray(problem: MISDP, solver: ConicSolver, control: Control) -> Array | N
         return None
     assert found.x is not None
     whole = problem.integer
+    moved = float(np.abs(found.x[whole]).max(initial=0.0))
     for integers in integer_parts(found.x[whole]):
         if control.limit() is not None:
             return None
-        size = max(1.0, float(np.abs(integers).max(initial=0.0)))
+        largest = float(np.abs(integers).max(initial=0.0))
+        # The others move along, by as many times more.
+        size = max(1.0, largest, 2.0 * largest / moved if largest else 0.0)
         low_k, high_k = np.maximum(cone.lower, -size), np.minimum(cone.upper, size)
         if (integers < low_k[whole]).any() or (integers > high_k[whole]).any():
             continue

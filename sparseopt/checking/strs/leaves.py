@@ -18,8 +18,9 @@ the square matrices by rows, one after the other). It proves that U bounds the o
    a pair (l, L) the data are A - (L + L')/2 and a - l there, and U is less what the rows can add
    (:mod:`sparseopt.checking.strs.row_bounds`).
 
-A leaf whose ``pair`` is -2 needs neither: without a linear term the squared maximum on a support S
-is at most the sum of the squares of A on it, and with I what the leaf fixes in
+At d = 1 the maximum is the largest :math:`A_{ii} + |a_i|` of the candidates, which is compared
+first. A leaf whose ``pair`` is -2 needs neither: without a linear term the squared maximum on a
+support S is at most the sum of the squares of A on it, and with I what the leaf fixes in
 
 .. math:: \sum_{i, j \in S} A_{ij}^2 = \sum_{i, j \in I} A_{ij}^2
           + \sum_{i \in S \setminus I} \Bigl( A_{ii}^2 + 2 \sum_{j \in I} A_{ij}^2
@@ -403,6 +404,11 @@ def unproven_leaf(
                 chunk, F = chunk[~normed], F[~normed]
                 if not len(chunk):
                     continue
+            if problem.d == 1:
+                open_ = ~_bounds_each(problem, F, bound)
+                chunk, F = chunk[open_], F[open_]
+                if not len(chunk):
+                    continue
             N = _bordered(problem, F, leaves.mu[chunk], bound)
             shift = tolerance / 2.0 - _subtract_rows(N, leaves, chunk, F, problem.d)
             good = _positive(N, shift)
@@ -414,6 +420,18 @@ def unproven_leaf(
                     f"not prove the bound {bound:.17g}"
                 )
     return None
+
+
+def _bounds_each(problem: STRS, F: Array, bound: float) -> Array:
+    """Return for which leaves, rows of F, no variable alone exceeds a bound: without rounding.
+
+    At d = 1 this is all that N says, where A_ii and abs(a_i) may cancel to a bound of 0.
+    """
+    diagonal, linear = np.diagonal(problem.A)[F], np.abs(problem.linear[F])
+    value = diagonal + linear
+    part = value - diagonal
+    error = (diagonal - (value - part)) + (linear - part)
+    return np.asarray(((value < bound) | ((value == bound) & (error <= 0.0))).all(axis=1))
 
 
 def _norms(problem: STRS, F: Array, inside: Array) -> Array:

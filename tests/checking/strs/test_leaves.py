@@ -251,3 +251,18 @@ def test_a_chain_of_2500_variables_is_not_too_deep(d):
     assert covers(own, d)
     short = SupportLeaves(whole[:-2], own.mu[:-2], own.pair[:-2], None)
     assert not covers(short, d)
+
+
+def test_one_variable_whose_terms_cancel_to_zero():
+    problem = STRS(np.diag([-2.0, -3.0]), [2.0, 1.0], d=1)
+    result = sparseopt.solve(problem)
+    assert result.objective == 0.0 and result.verdict is Verdict.VERIFIED
+    lower = result.with_changes(objective=-1e-12, bound=-1e-12)
+    assert sparseopt.check(problem, lower).verdict is not Verdict.VERIFIED
+
+
+def test_one_variable_is_compared_without_rounding():
+    # In floating point 1 + 2^-53 is 1.
+    problem = STRS([[1.0]], [2.0**-53], d=1)
+    assert not leaves_of_checker._bounds_each(problem, np.array([[0]]), 1.0)
+    assert leaves_of_checker._bounds_each(problem, np.array([[0]]), np.nextafter(1.0, 2.0))

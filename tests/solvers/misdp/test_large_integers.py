@@ -73,7 +73,7 @@ def test_matrices_of_large_integers_are_judged_exactly(backend):
     model.semidefinite((k, off), (j, corner), constant=np.diag([3.7e11, 1.0]))
     model.objective((k, 1.0), (j, 1e-3))
     problem = model.build()
-    result = sparseopt.solve(problem, backend=backend)
+    result = sparseopt.solve(problem, backend=backend, rel_gap=0.0)
     assert result.verdict is Verdict.VERIFIED and result.x.tolist() == [608275.0, 1e6]
     wrong = result.with_changes(x=np.array([608276.0, 1e6]), objective=609276.0, bound=609276.0)
     assert 608276**2 > 370_000_000_000 - 1_000_000
