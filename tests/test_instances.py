@@ -188,7 +188,7 @@ LONG = (
 """Others of each family are proved in a blink."""
 
 
-@pytest.mark.thorough(after=12)
+@pytest.mark.thorough(after=4)
 @pytest.mark.parametrize(
     "name",
     [pytest.param(n, marks=[pytest.mark.thorough] if n in LONG else []) for n in NAMES],

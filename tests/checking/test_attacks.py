@@ -216,6 +216,7 @@ def believed(problem, result):
 HUGE = [1e8, 1e10, 1e12, 1e14]
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("t", HUGE)
 def test_cancelling_coordinates_prove_no_larger_maximum(t):
     """max x0 with x0 + u - v <= 1000, u - v = 0: 1000, but u = v = t hides x0 = 2000."""
@@ -342,6 +343,7 @@ def test_logarithms_of_losses_near_zero_are_not_taken_for_known(near):
 # ---- Right answers that were refuted.
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("backend", ["homotopy", "highs"])
 def test_right_answers_near_zero_are_not_refuted(backend):
     """At lam = 0 all that is left are rounding errors: x = -1e-17 for 0."""
@@ -464,6 +466,7 @@ def test_a_ray_up_to_rounding_proves_nothing(small):
         assert not believed(problem, claim), ray
 
 
+@pytest.mark.thorough(after=4)
 @pytest.mark.parametrize("small", TINY)
 def test_multipliers_up_to_rounding_of_unbounded_variables_prove_nothing(small):
     """max small x1 with x0 = x1 (two rows) and small x1 <= 100: 100, however large x1 gets.

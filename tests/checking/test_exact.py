@@ -668,6 +668,7 @@ def test_boxes_whose_ends_are_no_integers_hold_those_between(tmp_path, off):
     assert verdict(tmp_path, problem, claim([0.0, 0.0], [off, off]))[0] != "proven"
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("seed", [2, 5, 8])
 def test_neighbours_that_no_budget_takes_are_the_best(tmp_path, seed):
     problem, result = solved("gaussian graph", seed)
@@ -718,6 +719,7 @@ def separable(seed):
     return problem, sparseopt.solve(problem)
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("seed", [2, 3])
 def test_which_neighbours_separate_a_node_is_proven(tmp_path, seed):
     """Both ways: that these have no minimum, and that all others have one."""
@@ -873,6 +875,7 @@ def test_all_that_a_point_of_columns_states_is_looked_at(tmp_path):
         assert verdict(tmp_path, problem, claim)[0] == "refuted", changes
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("status", ["infeasible", "unbounded"])
 def test_a_problem_without_an_optimum_has_no_finite_bound(tmp_path, status):
     for sign in (1.0, -1.0):

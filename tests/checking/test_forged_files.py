@@ -125,7 +125,7 @@ def test_no_forged_path_store_is_believed(tmp_path, question):
     assert PathStore(tmp_path).check(problem).verdict == "verified"
 
 
-@pytest.mark.thorough(after=3)
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("name", CASES)
 def test_numbers_by_columns_are_read_as_by_rows(tmp_path, name):
     """What NumPy writes of a transposed array is the same array."""

@@ -167,6 +167,7 @@ def test_a_gap_is_not_hidden(draw, large):
     assert check(problem, claim.with_changes(objective=0.0, bound=0.0)).verdict != "verified"
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("size", [1e-180, 1e-220, 1e-250, 1e-290])
 def test_nor_do_small_data_widen_one(tmp_path, size):
     M = np.random.default_rng(0).normal(size=(5, 5))

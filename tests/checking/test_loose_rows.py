@@ -178,6 +178,7 @@ def test_boxes_that_nothing_reaches_leave_no_path_imprecise(seed):
     assert result.verdict is Verdict.VERIFIED, result.check_messages
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("loose", [1e6, *LOOSE])
 def test_a_far_bound_excuses_no_point_beyond_the_near_one(tmp_path, loose):
     """The optimum has variable 0 at its bound 0; without that bound it is at -1, and better."""
@@ -244,6 +245,7 @@ def with_a_far_range(seed):
     return ParametricLP(np.vstack([A, A]), np.append(b, 1e12 * b), rates, *costs)
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("seed", [9, 12, 29, 41])
 def test_what_is_little_at_a_far_lam_is_not_lost_near_zero(seed):
     """In double precision knots at lam of 1 to 40 are rounding errors of those at 1e12."""
@@ -257,6 +259,7 @@ def test_what_is_little_at_a_far_lam_is_not_lost_near_zero(seed):
         assert value == pytest.approx(-one.fun, rel=1e-12)
 
 
+@pytest.mark.thorough(after=2)
 @pytest.mark.parametrize("seed", [1, 10, 18])
 def test_no_number_is_hidden_by_the_far_end_of_a_segment(tmp_path, seed):
     """x_j = -0.5 at lam = 2 is false, whatever the others come to at the segment's end of 1e12."""

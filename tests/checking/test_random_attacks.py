@@ -78,6 +78,7 @@ def test_the_exact_program_reads_pools_and_spins_as_well(kind):
     assert found["exactly proven"] == found["verified"] == found["disagreements"] == 0
 
 
+@pytest.mark.thorough(after=2)
 @pytest.mark.parametrize("size", [1e6, 1e100, 1e215])
 def test_no_factor_of_an_objective_hides_a_better_solution(size):
     problem, result = forged_proofs.answer("pool", np.random.default_rng(713))

@@ -146,6 +146,7 @@ def test_a_range_that_is_not_covered_is_refuted(name):
     assert verdict(name, unproven) is Verdict.UNPROVEN
 
 
+@pytest.mark.thorough(after=1)
 @EVERY
 def test_stopping_rules_are_held_against_the_question(name):
     problem, bases = PROBLEMS[name], BASES[name]
@@ -162,6 +163,7 @@ def test_stopping_rules_are_held_against_the_question(name):
     assert refuted(name, fewer)
 
 
+@pytest.mark.thorough(after=1)
 @EVERY
 def test_a_removed_knot_is_refuted(name):
     problem, bases = PROBLEMS[name], BASES[name]
@@ -176,6 +178,7 @@ def test_a_removed_knot_is_refuted(name):
         assert refuted(name, deleted), s
 
 
+@pytest.mark.thorough(after=1)
 @EVERY
 def test_a_moved_knot_is_refuted(name):
     """The neighbours still meet, and their numbers are those of their bases at the new place."""
@@ -252,6 +255,7 @@ def test_any_changed_number_of_a_path_is_refuted(name, data):
     assert refuted(name, with_path(result, **{field: rows}))
 
 
+@pytest.mark.thorough(after=1)
 @EVERY
 @settings(deadline=None, max_examples=12)
 @given(data=st.data())
@@ -323,6 +327,7 @@ def test_a_malformed_certificate_is_refuted_without_an_exception(name):
             assert refuted(name, result.with_changes(certificate=missing)), key
 
 
+@pytest.mark.thorough(after=2)
 @EVERY
 def test_a_malformed_path_is_refuted_without_an_exception(name):
     result = PATHS[name]
@@ -395,6 +400,7 @@ def test_imaginary_parts_are_refused_not_dropped(name):
     assert refuted(name, result.with_changes(duals={"rows": part + 1.0j}))
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("name", ["sizes", "objective", "bound", "ptr", "index", "value"])
 def test_imaginary_parts_of_a_path_are_refused(name):
     M = np.random.default_rng(0).normal(size=(6, 6))

@@ -72,6 +72,7 @@ def test_a_true_path_is_verified(kind, seed):
     assert max(report.residuals.values()) < 1e-9
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("kind", KINDS)
 def test_paths_of_random_problems_reach_zero(kind):
     """The property above is not empty."""
@@ -295,6 +296,7 @@ def test_the_end_of_a_path_is_verified_by_a_ray():
     assert check(problem, wrong).verdict is Verdict.REFUTED
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("backend", ["homotopy", "highs"])
 def test_a_saturated_fit_is_verified(backend):
     """At lam = 0 all residuals vanish, up to rounding, and so do objective and bound."""

@@ -181,6 +181,7 @@ def test_solve_at_one_lam_prints_the_largest_coefficients(instance):
     assert [v for _, v in shown] == pytest.approx([v for _, v in expected], rel=1e-7)
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("question", [[], ["--lam", "1.5"], ["--lam", "2,1"], ["--max-knots", "2"]])
 def test_solve_json_is_one_object_with_exact_numbers(instance, question):
     done = run("solve", instance, "--json", *question)

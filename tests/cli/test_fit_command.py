@@ -214,6 +214,7 @@ def test_row_labels_of_pandas_are_no_candidate(tmp_path):
     assert labels == plain and labels["columns"] == FRAME.shape[1] - 1
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("decimal", [",", "."])
 @pytest.mark.parametrize("header", [True, False])
 def test_semicolons_with_decimal_commas_or_points(tmp_path, decimal, header):

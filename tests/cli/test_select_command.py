@@ -24,6 +24,7 @@ def run(*arguments: object) -> Result:
     return CliRunner().invoke(main, ["select", *(str(argument) for argument in arguments)])
 
 
+@pytest.mark.thorough(after=2)
 @pytest.mark.parametrize("by", ["cv", "aic", "bic", "ebic", "theory", "stability"])
 def test_json_is_what_python_says(file: Path, by: str) -> None:
     extra = ["--pairs", 4] if by == "stability" else []

@@ -50,6 +50,7 @@ def test_concurrent_solves_leave_the_process_as_it_was():
     assert counts() == before
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize(
     ("factorises", "large", "asked", "engine", "checker"),
     [

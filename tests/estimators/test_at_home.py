@@ -104,6 +104,7 @@ def test_a_second_fit_leaves_nothing_of_the_first(name):
     same(fresh, model)
 
 
+@pytest.mark.thorough(after=16)
 @pytest.mark.parametrize("name", NAMES)
 def test_a_fitted_estimator_is_copied_whole(name):
     model = small(name).fit(X, target(name))

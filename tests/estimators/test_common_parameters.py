@@ -217,6 +217,7 @@ def test_callbacks_see_each_fold():
     assert not hasattr(model, "_callback_fit_ctx")
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize(
     ("model", "target"),
     [

@@ -72,6 +72,7 @@ BUDGETS = {
 }
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("name", BUDGETS)
 def test_at_another_budget_is_a_fresh_fit(name):
     model, data, target = BUDGETS[name]

@@ -52,6 +52,7 @@ def dantzig_by_highs(X, y, lam, scales):
     return found.x[:d] - found.x[d : 2 * d], found.x[-1]
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("quantile", [0.1, 0.45, 0.8])
 @pytest.mark.parametrize("alpha", [0.0, 0.5, 4.0])
 def test_quantile_lasso_is_scikit_learns_quantile_regressor(quantile, alpha):
@@ -148,6 +149,7 @@ def test_below_the_end_of_the_path_is_an_error():
         model.at(1.0)
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("cls", SINGLE)
 def test_units_do_not_matter_where_columns_are_standardised(cls):
     units = 10.0 ** np.arange(-4, 6)
@@ -186,6 +188,7 @@ def test_cross_validation_is_the_librarys(cls):
     assert wide.lam_ == own.lam_1se >= model.lam_
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("cls", SINGLE)
 @pytest.mark.parametrize("shift", [1e2, 1e4, 1e6])
 def test_columns_far_from_zero_cost_few_digits(cls, shift):

@@ -155,6 +155,7 @@ def test_one_label_of_another_type_moves_no_other_record(other):
     assert np.linalg.norm(means[1] - means[0]) <= np.sqrt(2.0 + 2e-2) / 50
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("package", ["pandas", "polars"])
 def test_mixed_frames_are_read_and_no_row_is_kept(package):
     frames = pytest.importorskip(package)
@@ -176,6 +177,7 @@ def test_mixed_frames_are_read_and_no_row_is_kept(package):
     assert b"a-secret-name" not in kept and struct.pack("<d", secret) not in kept
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("neighbours", ["replace-one", "add-remove"])
 def test_neighbours_differ_in_nothing_but_the_noisy_numbers(
     neighbours, tmp_path, caplog, capfd, recwarn

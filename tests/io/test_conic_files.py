@@ -44,6 +44,7 @@ def test_what_was_written_comes_back_to_the_last_bit(
     assert (tmp_path / f"a{ending}").read_bytes() == again
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("ending", [".cbf", ".dat-s"])
 @pytest.mark.parametrize("seed", first(3, range(12)))
 def test_without_the_comment_the_problem_means_the_same(

@@ -325,6 +325,7 @@ def other_large_result() -> Result:
     return RESULTS["large-path"]().with_changes(x=np.arange(25_000.0))
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("broken", ["r.json", "arrays"])
 def test_what_stops_a_replacement_leaves_the_old_result_whole(
     broken: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

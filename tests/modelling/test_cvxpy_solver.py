@@ -41,7 +41,7 @@ def continuous(seed):
     return cp.Problem(cp.Minimize(cost), rows), rows
 
 
-@pytest.mark.thorough(after=2)
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("seed", range(3))
 def test_without_integers_values_and_duals_are_those_of_clarabel(seed, solver):
     problem, rows = continuous(seed)

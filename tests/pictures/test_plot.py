@@ -90,6 +90,7 @@ def test_a_jump_is_a_vertical_step_with_both_values():
     assert second.tolist() == [[2, 0], [2, -1], [0, -1]]
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("jumps", [False, True])
 @pytest.mark.parametrize("x", ["lam", "log"])
 def test_every_point_drawn_is_a_solution(x, jumps):

@@ -50,6 +50,7 @@ def test_deltas_are_those_of_many_digits(epsilon, delta):
         assert 1 - 1e-9 < exact / delta < 1 + 1e-12
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("epsilon", EPSILONS)
 @pytest.mark.parametrize("delta", first(3, DELTAS))
 def test_what_is_released_passes_its_audit(epsilon, delta):

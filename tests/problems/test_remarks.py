@@ -70,6 +70,7 @@ def test_offsets_and_units_are_remarked_on(problem, words):
         assert re.search(words, remarks[0])
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize(
     ("problem", "words"),
     [

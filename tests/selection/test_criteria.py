@@ -28,6 +28,7 @@ def brute_force(problem, kind: str, theta: Array, gamma: float = 1.0, sigma=None
     return fit + math.log(n) * df + more
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("kind", ["aic", "bic", "ebic"])
 @pytest.mark.parametrize("name", ["dantzig", "dantzig-n", "compressed", "lad", "quantile"])
 def test_no_solution_on_the_path_has_a_smaller_criterion(name: str, kind: str) -> None:

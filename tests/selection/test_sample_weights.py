@@ -94,6 +94,7 @@ def test_weights_that_are_all_zero_are_refused():
         LADLasso(np.ones((3, 1)), [1.0, 2.0, 3.0], sample_weights=np.zeros(3))
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("d", [2, 6])
 def test_the_intercept_of_the_dantzig_selector_is_a_column_of_ones(d):
     rng = np.random.default_rng(1)

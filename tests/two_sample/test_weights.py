@@ -16,6 +16,7 @@ def draw():
     return samples.x, samples.y
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize(("selection", "lam"), [("strs", "auto"), ("quadratic", 0.3)])
 def test_positive_weights_are_those_of_the_same_optimum(selection, lam):
     options = {"restarts": 2, "iterations": 5} if selection == "quadratic" else None

@@ -40,6 +40,7 @@ def test_the_true_answer_is_not_refuted(answered):
     assert result.verdict is Verdict.VERIFIED
 
 
+@pytest.mark.thorough(after=1)
 def test_a_missing_or_impossible_statement_is_refuted(answered):
     problem, result = answered
     worst = np.zeros(len(result.x))

@@ -26,6 +26,7 @@ def test_right_answers_are_verified(solved):
     assert verdict(*solved) is Verdict.VERIFIED
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("centre", [None, "estimate"])
 @pytest.mark.parametrize("seed", range(5))
 def test_any_vectors_give_a_lower_bound(centre, seed):
@@ -127,6 +128,7 @@ def test_a_large_centre_hides_nothing():
     assert verdict(problem, lie) is Verdict.REFUTED
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize(
     ("name", "settings"),
     [

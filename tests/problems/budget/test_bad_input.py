@@ -47,6 +47,7 @@ def test_a_budget_of_nothing():
     assert not result.x.any()
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_copies_share_what_one_of_them_explains(backend):
     copies = X.copy()

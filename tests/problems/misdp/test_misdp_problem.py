@@ -237,6 +237,7 @@ def test_crossing_bounds_are_found() -> None:
     assert Propagation(model.build()).tighten() is None
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("formulation", ["weak", "strong"])
 def test_a_solution_of_strs_is_one_of_the_misdp(formulation: str) -> None:
     """z gives a feasible point of its value, and the optimum is attained so."""

@@ -51,6 +51,7 @@ def verdict_for(problem, result):
     return sparseopt.check(problem, claim).verdict
 
 
+@pytest.mark.thorough(after=10)
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("case", CASES)
 def test_paths_are_those_of_the_dense_data(case, seed):
@@ -78,6 +79,7 @@ def test_other_backends_take_sparse_data(case, backend):
     assert both[0].objective == pytest.approx(both[1].objective, rel=1e-9)
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("case", list(CASES)[:4])
 def test_a_lie_about_sparse_data_is_refuted(case):
     X, *rest = data(4)

@@ -40,6 +40,7 @@ def designs():
     }
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("name", designs())
 def test_median_regressions_are_those_of_linear_programs(name):
     D, Y = designs()[name]
@@ -69,6 +70,7 @@ def test_a_start_from_a_singular_basis_is_replaced():
     np.testing.assert_allclose(np.abs(Y - Z @ D.T).sum(axis=1), best, rtol=1e-9)
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("unit", [1.0, 1e-150, 1e150])
 @pytest.mark.parametrize("centre", [None, "estimate"])
 def test_the_value_is_a_regression_for_each_point(centre, unit):

@@ -78,6 +78,7 @@ def test_derivatives(kernel, n, m):
         np.testing.assert_allclose(hessian[s], bend / (2 * step), atol=1e-8)
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize(("n", "m"), [(200, 200), (150, 260)])
 @pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
 def test_features_give_the_direct_sums(n, m, scale):

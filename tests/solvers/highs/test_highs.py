@@ -223,7 +223,7 @@ def test_a_grid_that_is_infeasible_at_its_largest_value_alone_says_so():
 # ---- the path
 
 
-@pytest.mark.thorough(after=4)
+@pytest.mark.thorough(after=1)
 @every_problem
 def test_the_path_agrees_with_single_values(problem):
     result = whole(problem)
@@ -247,6 +247,7 @@ def test_the_segments_tile_the_range_and_are_optimal_at_both_ends(problem):
             assert_optimal(problem, path.at(lam, side), path.dual_at(lam, side), lam)
 
 
+@pytest.mark.thorough(after=1)
 @every_problem
 def test_the_codes_are_bases_of_p_coordinates_at_kinks(problem):
     result = whole(problem)
@@ -291,6 +292,7 @@ def test_the_first_knot_of_the_dantzig_selector_is_the_largest_correlation():
     assert path.high[0] == np.inf
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("kind", [dantzig, lad])
 def test_max_knots_ends_the_path(kind):
     problem = kind(0)
@@ -311,7 +313,7 @@ def test_max_nonzeros_ends_the_path_before_the_model_is_larger():
     assert np.count_nonzero(np.abs(below.x) > 1e-9) == 4
 
 
-@pytest.mark.thorough(after=6)
+@pytest.mark.thorough(after=2)
 @pytest.mark.parametrize("model", first(2, ["dantzig", "lad with intercept", "lad"]))
 @pytest.mark.parametrize("name", DEGENERATE)
 def test_degenerate_data(name, model):
@@ -356,6 +358,7 @@ def test_farkas_multipliers_of_random_infeasible_systems(seed):
     assert farkas_sum(problem, result.certificate.arrays["nu"], 1.0) < -1e-6
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_bands_that_cannot_be_met_end_a_path_and_a_value(seed):
     problem = too_many_bands(seed)

@@ -312,6 +312,7 @@ def test_a_grid_that_is_infeasible_at_its_largest_value_alone_says_so():
         solve(possible_up_to_two(), lam=[3.0, 1.5])
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("model", [medium_dantzig, medium_lad, medium_svm, medium_discriminant])
 def test_a_previous_result_is_a_warm_start(model):
     problem, lam = model(np.random.default_rng(3))

@@ -170,6 +170,7 @@ def test_nor_does_a_clock_of_seconds_leave_any_that_is_wrong(seconds):
         assert any("and all others: optimal" in message for message in result.check_messages)
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize(
     ("model", "seed"),
     [("lad-lasso", 820636), ("quantile-lasso", 820847), ("quantile-lasso", 820227)],
@@ -244,6 +245,7 @@ def test_rare_paths_are_verified(case):
     assert outcome == "verified", why
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize(
     ("case", "expected"),
     [

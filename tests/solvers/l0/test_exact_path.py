@@ -57,6 +57,7 @@ def test_tables_that_drop_only_every_second_time(drops):
     agrees(BudgetTables([np.repeat(10.0 - np.cumsum(d), 2) for d in drops]))
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("seed", range(3))
 def test_many_random_tables(seed):
     rng = np.random.default_rng(seed)

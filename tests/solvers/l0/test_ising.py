@@ -78,6 +78,7 @@ def test_rows_with_weights_are_repeated_rows(ridge):
     np.testing.assert_allclose(one.node_losses(x), two.node_losses(x), rtol=1e-13)
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("backend", ["l0-tables", "knapsack-dp", "spica"])
 @pytest.mark.parametrize("scaling", ["standardised", "rss"])
 def test_solutions_have_the_stated_objective(backend, scaling):

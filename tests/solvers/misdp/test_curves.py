@@ -51,7 +51,7 @@ PROBLEMS = {
 }
 
 
-@pytest.mark.thorough(after=4)
+@pytest.mark.thorough(after=1)
 @each_engine
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_a_curve_proves_it_unbounded(name, backend):
@@ -173,6 +173,7 @@ def test_a_curve_of_the_size_of_rounding_proves_nothing():
     assert report.verdict is not Verdict.VERIFIED
 
 
+@pytest.mark.thorough(after=1)
 @each_engine
 @pytest.mark.parametrize("seed", [2, 4])
 def test_a_norm_has_a_least_value(seed, backend):

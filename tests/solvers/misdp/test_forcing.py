@@ -37,6 +37,7 @@ def held_up(seed, q=5, size=3):
     return model.build()
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("seed", range(8))
 def test_what_is_cut_off_holds_no_point(seed):
     problem, cuts = held_up(seed), 0
@@ -66,6 +67,7 @@ def test_no_more_is_cut_off_than_one_step(seed):
         assert problem.residuals(best)["psd"] <= 1e-9
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("seed", [0, 36, 75, 135, 141])
 def test_leaves_cover_what_propagation_cuts_off_beside_it(seed):
     """At all but the first a bound that was derived is in the way of what is forced."""

@@ -148,6 +148,7 @@ def test_a_scaling_takes_slack_and_multiplier_to_one_point(length):
             assert abs(gap) <= 1e-9 * (1.0 + t)
 
 
+@pytest.mark.thorough(after=1)
 @each_problem
 def test_programs_of_loops_and_of_arrays_are_the_same(name):
     problem = _problem(name)

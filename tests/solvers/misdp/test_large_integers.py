@@ -19,6 +19,7 @@ BACKENDS = ["misdp-bnb", "misdp-oa"]
 BIG = [1e6, 1e9, np.inf]
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("big", BIG)
 def test_the_nearest_point_of_a_lattice(big, backend):
@@ -35,6 +36,7 @@ def test_the_nearest_point_of_a_lattice(big, backend):
     np.testing.assert_array_equal(result.x[:3], np.rint(target))
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("big", BIG)
 def test_a_quadratic_objective_far_from_the_origin(big, backend):

@@ -62,6 +62,7 @@ def nearest(seed):
     return model.build(), float(((points @ B.T) ** 2).sum(axis=1).min())
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("seed", range(12))
 def test_mirrored_problems_against_enumeration(seed):
     for problem, optimum in (spins(5 + seed % 3, seed), nearest(seed)):

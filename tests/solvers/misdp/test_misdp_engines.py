@@ -139,6 +139,7 @@ def test_lazy_cuts_of_scip_against_enumeration():
         assert faults(draw(seed), "misdp-oa", _known(seed), options={"master": "scip"}) == []
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("relaxation", ["clarabel", "scs", "barrier"])
 def test_every_solver_of_relaxations(relaxation):
     if relaxation == "scs":
@@ -160,6 +161,7 @@ def test_no_strict_feasibility(kind):
         assert faults(problem, backend, known) == [], backend
 
 
+@pytest.mark.thorough(after=1)
 @each_engine
 @pytest.mark.parametrize(
     ("D", "d", "formulation"),
@@ -413,6 +415,7 @@ def test_public_instances(name, backend):
         assert result.objective == pytest.approx(known.value, rel=1e-5)
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("seed", [27, 59, 105])
 def test_a_master_that_finds_nothing_better_bounds_the_incumbent_alone(seed):
     """What is not better costs a step of the objective more than the incumbent."""
@@ -423,6 +426,7 @@ def test_a_master_that_finds_nothing_better_bounds_the_incumbent_alone(seed):
     assert all(bound <= result.objective for _, _, bound in result.trace)
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("relaxation", ["auto", "clarabel", "barrier"])
 def test_problems_without_an_interior_close(relaxation):
     """At seed 340 no bound reaches a feasible point; Clarabel's is better than what is proven."""

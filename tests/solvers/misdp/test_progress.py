@@ -17,6 +17,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("backend", ["misdp-bnb", "misdp-oa"])
 def test_each_incumbent_is_reported_in_the_problem_s_own_variables(backend):
     problem = truss_topology(seed=1, columns=2, rows=2)  # sizes of bars are merged

@@ -31,7 +31,7 @@ def test_enumeration(seed):
         assert not faults(problem, backend, known), backend
 
 
-@pytest.mark.thorough(after=2)
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("seed", [244300, 448299, 694028, 23068, 46205])
 def test_binary_variables_that_must_be_one(seed):
     # What follows from an indicator that holds is no reason to leave it out (244300), and its ends

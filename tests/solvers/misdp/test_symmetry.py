@@ -134,7 +134,7 @@ def turned(seed):
     return model.build(), float(values.min(initial=np.inf))
 
 
-@pytest.mark.thorough(after=12)
+@pytest.mark.thorough(after=3)
 @pytest.mark.parametrize("seed", range(40))
 def test_turned_problems_against_enumeration(seed):
     problem, optimum = turned(seed)
@@ -191,6 +191,7 @@ def test_a_mirror_changes_signs_of_lines(monkeypatch):
     assert 1.2 * fewer.nodes < more.nodes
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("k", [4, 5, 6])
 def test_designs_with_signs_against_enumeration(k):
     problem, optimum = factorial_design(k)

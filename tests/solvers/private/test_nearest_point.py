@@ -63,6 +63,7 @@ def test_a_large_support_is_found_from_the_interior():
     assert result.iterations < 200  # atom by atom 681
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("seed", range(3))
 def test_an_interior_point_that_is_worse_is_left(seed):
     # The target is inside the hull, where weights are not unique.
@@ -82,6 +83,7 @@ def test_limits_end_the_solve():
     assert sparseopt.solve(problem, time_limit=0.0).limit is Limit.TIME
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("backend", ["cvxpy", "highs-qp"])
 @pytest.mark.parametrize("seed", range(4))
 def test_others_find_the_same_and_their_gradient_proves_it(seed, backend):

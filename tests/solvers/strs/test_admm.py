@@ -110,6 +110,7 @@ def test_bounds_hold_on_small_problems_of_all_kinds():
         assert result.status in (Status.CONVERGED, Status.OPTIMAL), kind
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("question", [{"time_limit": 0.0}, {"iteration_limit": 25}])
 def test_interrupted_bounds_hold(question):
     problem = generators.generate("mean-shift", D=20, d=5)

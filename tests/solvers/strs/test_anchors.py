@@ -57,6 +57,7 @@ def test_candidates_hold_every_support_that_exceeds_a_target(seed, share):
     assert best <= loadings.averaged(k, u) * (1.0 + 1e-9)
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize(("seed", "D", "kernel"), [(0, 24, 12), (0, 40, 6), (3, 24, 6)])
 def test_a_kernel_that_is_too_small_for_norms_is_enough_near_the_largest_loadings(seed, D, kernel):
     problem, result = located(seed, D, kernel)
@@ -87,6 +88,7 @@ def test_a_time_limit_raises_the_kernel_while_it_lasts():
     assert (result.status, result.verdict) == (Status.OPTIMAL, Verdict.VERIFIED)
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("calls", range(1, 30, 4))
 def test_a_search_that_is_stopped_leaves_a_bound_that_is_verified(calls):
     left = iter(range(calls, 0, -1))

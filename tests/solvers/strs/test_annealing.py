@@ -31,6 +31,7 @@ def test_small_optima_are_found(name):
     assert result.objective == pytest.approx(sample.optimum, rel=1e-7, abs=1e-12)
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("name", ["linear", "quadratic-mmd"])
 def test_one_subproblem_is_proven(name):
     result = sparseopt.solve(BY_NAME[name].problem)
@@ -48,6 +49,7 @@ def test_one_subproblem_is_proven(name):
     assert sparseopt.check(many, none).verdict is Verdict.UNPROVEN
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("kernel", ["quadratic", "gaussian"])
 def test_the_answer_is_stationary_and_unproven(kernel):
     problem = shifted(kernel, lam=0.05)

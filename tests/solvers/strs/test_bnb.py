@@ -59,6 +59,7 @@ def _public():
         return [(r["matrix"], int(r["d"]), float(r["optimal"])) for r in csv.DictReader(stream)]
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.skipif(not _public(), reason="SPARSEOPT_EXTRA_DATA is not set: the data live there")
 @pytest.mark.parametrize(("matrix", "d", "optimum"), _public())
 def test_public_matrices(matrix, d, optimum):
@@ -143,6 +144,7 @@ def test_a_warm_start_is_where_the_search_starts():
     assert solve(problem, warm_start=np.ones(3), time_limit=0.0).objective > 0.0
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("factor", [1e-200, 1e-8, 1e9, 1e200])
 def test_scaling(factor):
     problem = gaussian(12, 4)

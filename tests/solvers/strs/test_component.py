@@ -28,6 +28,7 @@ def spiked(seed, n=40, D=25, spikes=5, d=3, size=1.5):
     return SparseComponent.from_data(X, d, kind="covariance")
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("size", [0.5, 1.5, 4.0])
 def test_the_optimum_is_that_of_all_supports(seed, size):

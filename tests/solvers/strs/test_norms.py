@@ -24,6 +24,7 @@ def by_norms(result):
     return int((result.certificate.arrays["pair"] == -2).sum())
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("noise", [1e-3, 0.1, 0.4])
 def test_the_optimum_is_that_of_all_supports(seed, noise):

@@ -48,6 +48,7 @@ def test_cuts_are_exact_on_their_support_and_valid_on_all_others(linear):
                 assert bound == pytest.approx(value, rel=1e-10, abs=1e-10)
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("master", ["highs", "scip"])
 def test_agreement_with_enumeration(master):
     if master == "scip":
@@ -62,6 +63,7 @@ def test_agreement_with_enumeration(master):
         assert result.verdict is Verdict.VERIFIED, kind
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("master", ["highs", "scip"])
 def test_masters_settle_what_the_root_leaves(master):
     if master == "scip":

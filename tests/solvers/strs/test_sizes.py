@@ -29,6 +29,7 @@ def noise(D=18, n=60):
     return STRSPath.of(STRS.from_data(data, D))
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("linear", [True, False])
 def test_every_size_against_enumeration(linear):
     problem = random_path(linear=linear)

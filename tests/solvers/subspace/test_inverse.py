@@ -29,6 +29,7 @@ def test_statsmodels_finds_the_same(name):
     assert sine(np.asarray(model.params)[:, :2], ours.x) < 1e-6
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("name", METHODS)
 @pytest.mark.parametrize("task", ["regression", "classification"])
 def test_a_single_index_is_found(name, task):

@@ -165,6 +165,7 @@ def test_responses_reveal_their_directions(backend, options, model):
     assert sine(np.eye(6)[:, :2], result.x) < 0.4
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("backend", ["stiefel", "alternating-scheme", "pca"])
 @pytest.mark.parametrize(
     "X", [np.zeros((6, 3)), np.ones((6, 3)), np.eye(6)[:, :3]], ids=["zero", "one", "units"]

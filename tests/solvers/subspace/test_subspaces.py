@@ -56,6 +56,7 @@ def test_the_relaxation_is_that_of_a_conic_solver():
     assert result.bound <= optimum + 1e-6
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("centre", [None, "estimate"])
 @pytest.mark.parametrize("backend", ["irls", "reaper"])
 def test_points_in_a_span_have_the_bound_of_their_coordinates_there(backend, centre):
@@ -167,6 +168,7 @@ def test_robust_beats_least_squares():
     assert error["irls"] < 1e-12 < 0.05 < error["pca"]
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("seed", [1, 2, 30, 32])
 def test_a_certificate_belongs_to_the_subspace_that_is_returned(seed):
     # Two starts end in subspaces through all points, whose values differ by rounding.
@@ -178,6 +180,7 @@ def test_a_certificate_belongs_to_the_subspace_that_is_returned(seed):
         assert (result.status, result.verdict) == (Status.OPTIMAL, Verdict.VERIFIED)
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("seed", [5, 6])
 def test_eigenvalues_that_lapack_does_not_find_alone(seed):
     # Asked for the three largest of four equal ones, DSYEVR finds two, or "Internal Error".

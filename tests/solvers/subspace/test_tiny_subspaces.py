@@ -54,7 +54,7 @@ def _pairs(a, b, c):
     return (a, b), (b, c), (c, a)
 
 
-@pytest.mark.thorough(after=4)
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize(("N", "n"), [(12, 2), (15, 3), (12, 4)])
 @pytest.mark.parametrize("seed", range(4))
 def test_hyperplanes_against_all_of_them(N, n, seed):
@@ -67,6 +67,7 @@ def test_hyperplanes_against_all_of_them(N, n, seed):
         assert result.verdict is not Verdict.REFUTED
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("seed", range(6))
 def test_lines_where_the_relaxation_has_a_gap(seed):
     rng = np.random.default_rng(seed)
