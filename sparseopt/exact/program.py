@@ -108,8 +108,11 @@ def _judged(header: dict, arrays: dict, claimed: dict) -> tuple[str, str]:
         if claimed["status"] not in ("optimal", "feasible", "infeasible", "unbounded"):
             raise Unproven(f"the status {claimed['status']} claims nothing that is covered")
         solved = claimed["status"] in ("optimal", "feasible")
-        if solved and None in (claimed["x"], claimed["objective"], claimed["bound"]):
+        stated = claimed["x"], claimed["objective"], claimed["bound"]
+        if solved and None in (stated if claimed["status"] == "optimal" else stated[:2]):
             raise Refuted("a point, its objective and its bound belong to this status")
+        if solved and claimed["bound"] is None:
+            raise Unproven("no bound is stated")
         vectors = [*claimed["duals"].values(), *([claimed["x"]] if claimed["x"] else [])]
         if any(len(table.shape) != 1 for table in vectors) and header["kind"] not in BASES:
             raise Refuted("a point or multipliers are no vector")

@@ -49,7 +49,7 @@ from sparseopt.problems import (
     SparseLogisticRegression,
     STRSPath,
 )
-from sparseopt.result import Certificate, Result, Status, Verdict
+from sparseopt.result import Certificate, Limit, Result, Status, Verdict
 
 INSTANCES = Path(__file__).parents[2] / "instances"
 QUICK = (
@@ -629,6 +629,15 @@ def test_a_malformed_result_is_unreadable(tmp_path, change):
     (tmp_path / "r.json").write_text(text.replace(*change, 1))
     with pytest.raises(exact.Unreadable):
         exact.check(tmp_path / "p.npz", tmp_path / "r.json")
+
+
+def test_a_point_without_a_bound_is_no_proof_and_no_lie(tmp_path):
+    problem = STRS(np.diag([1.0, 2.0]), d=1)
+    result = sparseopt.solve(problem).with_changes(bound=None, certificate=None)
+    assert verdict(tmp_path, problem, result)[0] == "refuted"
+    found = result.with_changes(status=Status.FEASIBLE, limit=Limit.TIME)
+    assert verdict(tmp_path, problem, found) == ("unproven", "no bound is stated")
+    assert check(problem, found).verdict is Verdict.UNPROVEN
 
 
 def test_an_array_that_is_there_twice_is_unreadable(tmp_path):

@@ -349,7 +349,7 @@ class ConicBounding:
                 value, multipliers = value_then, better
                 break
         ends_alone = judge.value(box, judge.safe.zero())
-        if ends_alone > value + judge.rounding(value):
+        if ends_alone > value + (judge.rounding(value) if np.isfinite(value) else 0.0):
             value, multipliers, whole = ends_alone, judge.safe.zero(), False
         if whole:
             multipliers = self._drawn_inside(box, program, multipliers, value)

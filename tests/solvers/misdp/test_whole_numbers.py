@@ -33,6 +33,13 @@ def test_an_optimum_of_zero_has_no_gap(cost):
     assert result.bound == pytest.approx(0.0, abs=1e-9)
 
 
+def test_what_costs_nothing_needs_no_multipliers():
+    # Nothing is in the interior of the cone, and the relaxation proves nothing.
+    cone = SecondOrderCone([[2.0], [2.0], [-1.0], [2.0]], [2.0, 2.0, -1.0, 0.0], rotated=True)
+    result = solve(MISDP(c=[0.0], lower=[0.0], cones=[cone]))
+    assert result.status is Status.OPTIMAL and result.verdict is Verdict.VERIFIED
+
+
 def test_a_gap_that_is_no_rounding_stays_one():
     # Costs of 1e-9 beside no others: a bound of -1e-9 is not 0.
     problem = MISDP(c=[1e-9], lower=[-1.0], upper=[0.0])
