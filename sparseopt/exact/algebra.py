@@ -227,6 +227,11 @@ def unpacked(entries, size):
     return matrix
 
 
+def along(form, x):
+    """The value of a sparse row, a dict of places to coefficients, at x."""
+    return sum((a * x[j] for j, a in form.items()), ZERO)
+
+
 def dot(one, two):
     return sum((a * b for a, b in zip(one, two, strict=True)), ZERO)
 

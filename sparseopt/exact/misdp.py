@@ -8,7 +8,7 @@ import math
 import sys
 from fractions import Fraction
 
-from .algebra import positive, rounded, semidefinite, sparse, triangle, unpacked
+from .algebra import along, positive, rounded, semidefinite, sparse, triangle, unpacked
 from .files import Table
 from .programs import clip
 from .rationals import ONE, ZERO, exact, exacts, near, root_up
@@ -21,10 +21,10 @@ from .verdicts import CONIC, GAP, OBJECTIVE, Clock, Empty, Refuted, Unproven
 def check_misdp(header, arrays, result):
     problem = Conic(header, arrays)
     certificate = result["certificate"]
-    if problem.extra and certificate and certificate["kind"] != "misdp-leaves":
-        raise Unproven("of problems with indicators or a quadratic objective leaves are covered")
     if certificate and (result["status"], certificate["kind"]) == ("unbounded", "ray"):
         return problem.unbounded(*(exacts(certificate["arrays"][k].values) for k in ("x", "ray")))
+    if problem.extra and certificate and certificate["kind"] != "misdp-leaves":
+        raise Unproven("of problems with indicators or a quadratic objective leaves are covered")
     if certificate is None or certificate["kind"] not in ("misdp-leaves", "rank-one-leaves"):
         raise Unproven("only leaves are covered, and rays")
     infeasible = result["status"] == "infeasible"
@@ -132,10 +132,7 @@ class Conic:
                 parts[k] = (range(places.start + step, places.stop + step), *rest)
 
     def values(self, x):
-        return [
-            sum((a * x[j] for j, a in form.items()), g)
-            for form, g in zip(self.forms, self.constants, strict=True)
-        ]
+        return [along(form, x) + g for form, g in zip(self.forms, self.constants, strict=True)]
 
     def unit(self, places):
         """The least of the largest coefficients of the continuous variables, and the constant."""
@@ -168,7 +165,7 @@ class Conic:
         for value, low, high, unit in [
             *zip(x, self.low, self.high, [ONE] * len(x), strict=True),
             *(
-                (sum((a * x[j] for j, a in form.items()), ZERO), *ends, self.unit_of([form], *ends))
+                (along(form, x), *ends, self.unit_of([form], *ends))
                 for form, *ends in [
                     *zip(self.forms[: self.m], self.row_low, self.row_high, strict=True),
                     *self.extra.held(x),
@@ -221,8 +218,11 @@ class Conic:
         step = sum(a * b for a, b in zip(self.c, ray, strict=True))
         if step >= 0:
             raise Refuted("the ray does not improve the objective")
-        moves = [sum((a * ray[j] for j, a in form.items()), ZERO) for form in self.forms]
-        rows = zip(moves, self.row_low, self.row_high, strict=False)
+        if self.extra.bends(ray):
+            raise Unproven("the objective bends along the ray")
+        moves = [along(form, ray) for form in self.forms]
+        rows = [*zip(moves, self.row_low, self.row_high, strict=False)]
+        rows += [(along(form, ray), *ends) for form, *ends in self.extra.held(x)]
         for v, low, high in [*zip(ray, self.low, self.high, strict=True), *rows]:
             if (v < 0 and low is not None) or (v > 0 and high is not None):
                 raise Unproven("the ray leaves a row or a bound, if only by rounding")
@@ -268,7 +268,7 @@ class Conic:
                     raise Unproven("the columns of merged variables are no exact multiples")
                 end = self.row_high[i] if i < self.m else None
                 if end is not None and form.keys() == of.keys() and min(form.values()) > 0:
-                    left = end - sum(a * low[j] for j, a in form.items())
+                    left = end - along(form, low)
                     room = min(room, max(left, ZERO) * max(of[j] / a for j, a in form.items()))
                 if not same:
                     self.forms[i], self.row_low[i], self.row_high[i] = {}, None, None

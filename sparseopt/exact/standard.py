@@ -41,6 +41,13 @@ class Conditions:
             if x[binary] == 1
         ]
 
+    def bends(self, ray):
+        """Whether Q ray is not zero."""
+        images = {}
+        for (i, j), a in self.Q.items():
+            images[i] = images.get(i, ZERO) + a * ray[j]
+        return any(images.values())
+
     def value(self, x):
         return sum((a * x[i] * x[j] for (i, j), a in self.Q.items()), ZERO) / 2
 

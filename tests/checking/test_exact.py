@@ -37,6 +37,7 @@ from sparseopt.problems import (
     DantzigSelector,
     DifferentialNetwork,
     EmbeddingFit,
+    IndicatorConstraint,
     KernelSelection,
     L0GraphicalModel,
     LADLasso,
@@ -266,6 +267,26 @@ def test_unbounded_and_infeasible_claims(tmp_path, seed):
     result = sparseopt.solve(problem)
     found, why = verdict(tmp_path, problem, result)
     assert found in ("proven", "unproven"), why
+
+
+def test_rays_beside_indicators_and_squares(tmp_path):
+    row = IndicatorConstraint(0, [0.0, 2.0], -4.0, -2.0)
+    bounds = {"lower": [0.0, -1.0], "upper": [1.0, np.inf]}
+    problem = MISDP(c=[-1.0, -1.0], integer=[0], indicators=[row], **bounds)
+    result = sparseopt.solve(problem)
+    assert result.status is Status.UNBOUNDED
+    assert verdict(tmp_path, problem, result)[0] == "proven"
+    held = {"x": np.array([1.0, -1.0]), "ray": np.array([0.0, 1.0])}
+    false = result.with_changes(certificate=Certificate("ray", held))
+    assert verdict(tmp_path, problem, false)[0] != "proven"
+    flat, bent = (
+        MISDP(c=[0.0, -1.0], Q=np.diag(diagonal), **bounds) for diagonal in ([2.0, 0.0], [0.0, 2.0])
+    )
+    result = sparseopt.solve(flat)
+    assert verdict(tmp_path, flat, result)[0] == "proven"
+    proof = result.certificate
+    false = Result(status=Status.UNBOUNDED, certificate=proof, problem=bent, kind=bent.kind)
+    assert verdict(tmp_path, bent, false) == ("unproven", "the objective bends along the ray")
 
 
 @pytest.mark.thorough
