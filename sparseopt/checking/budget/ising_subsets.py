@@ -166,6 +166,12 @@ class _Batch:
                 observations = Observations.of_signs(signs, self.shares[own])
                 beta, loss = logistic_fits(observations, self.ridge, start[each, chosen])
                 out[some] = _from_below(observations, beta, self.ridge)
+                # From the coefficients of a separating set the steps may be too long to go back.
+                low = np.flatnonzero(out[some] < self.table[own, size])
+                if len(low):
+                    beta[low], loss[low] = logistic_fits(observations[low], self.ridge)
+                    out[some[low]] = _from_below(observations[low], beta[low], self.ridge)
+                    self.fits += len(low)
                 betas[each, chosen] = beta
                 better = loss < self.table[own, size]
                 if better.any():

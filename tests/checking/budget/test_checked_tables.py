@@ -157,3 +157,17 @@ def test_many_candidates_and_many_nodes_are_proven():
         model = graph_sample("band", n=60, d=d, d0=d0).model
         result = sparseopt.solve(model, budget=min(200, model.total))
         assert result.verdict is Verdict.VERIFIED
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        ("+++-+++---", "+-++-+++++", "+--+--++-+", "---++-++-+"),
+        ("++---+-++++", "-++-------+", "+---+++-++-", "--+--------"),
+    ],
+)
+def test_neighbours_that_separate_in_part_are_fitted_from_the_start_again(columns):
+    # The coefficients of all three, without one of them, are too far from those of the two.
+    X = np.array([[1.0 if sign == "+" else -1.0 for sign in column] for column in columns]).T
+    problem = L0GraphicalModel(X, Candidates.window(4, 3), loss="ising")
+    assert sparseopt.solve(problem).verdict is Verdict.VERIFIED
