@@ -224,28 +224,43 @@ def first_block(tableau: Tableau, ray: Array, side: int, mover: int) -> tuple[in
     if reach == np.inf:
         return -1, 0
     quickest = 1.0 if own_way <= reach else 0.0
-    for i in range(len(ray)):
-        if ways[i] <= reach:
-            quickest = max(quickest, abs(ray[i]))
+    i = _next_within(ways, reach, 0, len(ray))
+    while i >= 0:
+        quickest = max(quickest, abs(ray[i]))
+        i = _next_within(ways, reach, i + 1, len(ray))
     smallest = max(STABLE_PIVOT * quickest, SMALLEST_PIVOT * largest)
     best, best_side, best_order = -1, 0, np.inf
     if own_way <= reach and smallest <= 1.0:
         best, best_order = mover, travel[2] + delta * travel[1]
-    for i in range(len(ray)):
-        if ways[i] > reach:
-            continue
+    i = _next_within(ways, reach, 0, len(ray))
+    while i >= 0:
         speed = abs(ray[i])
-        if speed < smallest and best >= 0:
-            continue
-        up = sign * ray[i] > 0.0
-        limit = high if up else low
-        tie = limit[2, i] - w[2, i] + delta * (limit[1, i] - w[1, i])
-        order = (tie if up else -tie) / speed
-        if order < best_order:
-            best, best_side, best_order = i, 1 if up else -1, order
+        if speed >= smallest or best < 0:
+            up = sign * ray[i] > 0.0
+            limit = high if up else low
+            tie = limit[2, i] - w[2, i] + delta * (limit[1, i] - w[1, i])
+            order = (tie if up else -tie) / speed
+            if order < best_order:
+                best, best_side, best_order = i, 1 if up else -1, order
+        i = _next_within(ways, reach, i + 1, len(ray))
     if best >= 0 and best != mover:
         position[DOUBT] = max(position[DOUBT], largest / abs(ray[best]))
     return best, best_side
+
+
+@compiled_inside
+def _next_within(ways: Array, reach: float, begin: int, end: int) -> int:
+    """Return the first place from `begin` on, before `end`, of a way up to `reach`; -1 for none."""
+    for i in range(begin, end):
+        if ways[i] <= reach:
+            return i
+    return -1
+
+
+@_next_within.in_numpy
+def _(ways: Array, reach: float, begin: int, end: int) -> int:
+    within = ways[begin:end] <= reach
+    return begin + int(within.argmax()) if within.any() else -1
 
 
 @compiled_inside

@@ -58,8 +58,7 @@ def refresh(program: DenseProgram, tableau: Tableau) -> int:
     if k > 0 and not _invert(tableau, k):
         return -1
     _keep(tableau)
-    for i in range(len(tableau.codes)):
-        set_limits(i, program, tableau)
+    _set_all_limits(program, tableau)
     if not (_solve_values(program, tableau, k) and _solve_multipliers(program, tableau, k)):
         return -1
     position = tableau.position
@@ -156,12 +155,23 @@ def _largest_entry(matrix: Array, k: int) -> float:
     return size
 
 
+@_largest_entry.in_numpy
+def _(matrix: Array, k: int) -> float:
+    return float(np.abs(matrix[:k, :k]).max(initial=0.0))
+
+
 @compiled_inside
 def _keep(tableau: Tableau) -> None:
     """Keep the constants and rates of all values, to see how far they had drifted."""
     before, w = tableau.work, tableau.w
     for i in range(len(tableau.codes)):
         before[4, i], before[5, i] = w[0, i], w[1, i]
+
+
+@_keep.in_numpy
+def _(tableau: Tableau) -> None:
+    n = len(tableau.codes)
+    tableau.work[4:6, :n] = tableau.w[:2, :n]
 
 
 @compiled_inside
@@ -191,6 +201,28 @@ def set_limits(i: int, program: DenseProgram, tableau: Tableau) -> None:
 
 
 @compiled_inside
+def _set_all_limits(program: DenseProgram, tableau: Tableau) -> None:
+    for i in range(len(tableau.codes)):
+        set_limits(i, program, tableau)
+
+
+@_set_all_limits.in_numpy
+def _(program: DenseProgram, tableau: Tableau) -> None:
+    codes, low, high = tableau.codes, tableau.low, tableau.high
+    at_kink = codes & 1 == 1
+    s = (program.slope_ptr[:-1] + (codes >> 1))[at_kink]
+    low[:, at_kink], high[:, at_kink] = program.slopes[:, s], program.slopes[:, s + 1]
+    moving = np.flatnonzero(~at_kink)
+    begin, end = program.kink_ptr[moving], program.kink_ptr[moving + 1]
+    over = begin + (codes[moving] >> 1)
+    low[:, moving], high[:, moving] = 0.0, 0.0
+    low[0, moving], high[0, moving] = -np.inf, np.inf
+    below, above = over > begin, over < end
+    low[:, moving[below]] = program.kinks[:, over[below] - 1]
+    high[:, moving[above]] = program.kinks[:, over[above]]
+
+
+@compiled_inside
 def _solve_values(program: DenseProgram, tableau: Tableau, k: int) -> bool:
     """Set the values of variables and rows on pieces; return whether the kernel allows it.
 
@@ -202,13 +234,7 @@ def _solve_values(program: DenseProgram, tableau: Tableau, k: int) -> bool:
     rows, theta, right = tableau.block_ray[p:], work[0], work[1]
     size, residual = 0.0, 0.0
     for c in range(3):
-        for i in range(len(rows)):
-            rows[i] = 0.0
-        for j in range(p):
-            if codes[j] & 1:
-                t = program.kinks[c, program.kink_ptr[j] + (codes[j] >> 1)]
-                if t != 0.0:
-                    _add(rows, t, AT[j])
+        _sum_rows(rows, AT, codes[:p], 1, program.kinks[c], program.kink_ptr[: p + 1])
         for r in range(k):
             i = p + R[r]
             right[r] = program.kinks[c, program.kink_ptr[i] + (codes[i] >> 1)] - rows[R[r]]
@@ -231,17 +257,11 @@ def _solve_multipliers(program: DenseProgram, tableau: Tableau, k: int) -> bool:
     """
     A, C, R = program.A, tableau.C, tableau.R
     codes, w, work = tableau.codes, tableau.w, tableau.work
-    m, p = A.shape
+    p = A.shape[1]
     back, nu, right = tableau.block_ray[:p], work[0], work[1]
     size, residual = 0.0, 0.0
     for c in range(3):
-        for j in range(p):
-            back[j] = 0.0
-        for i in range(m):
-            if not codes[p + i] & 1:
-                s = program.slopes[c, program.slope_ptr[p + i] + (codes[p + i] >> 1)]
-                if s != 0.0:
-                    _add(back, s, A[i])
+        _sum_rows(back, A, codes[p:], 0, program.slopes[c], program.slope_ptr[p:])
         for entry in range(k):
             j = C[entry]
             right[entry] = -program.slopes[c, program.slope_ptr[j] + (codes[j] >> 1)] - back[j]
@@ -314,14 +334,26 @@ def _(right: Array, product: Array, x: Array, k: int) -> tuple[float, float]:
 
 
 @compiled_inside
-def _add(out: Array, weight: float, other: Array) -> None:
+def _sum_rows(
+    out: Array, matrix: Array, codes: Array, parity: int, table: Array, ptr: Array
+) -> None:
+    """Set out to the sum of the rows whose codes have a parity, times their entries of a table."""
     for i in range(len(out)):
-        out[i] += weight * other[i]
+        out[i] = 0.0
+    for row in range(len(codes)):
+        if codes[row] & 1 == parity:
+            weight = table[ptr[row] + (codes[row] >> 1)]
+            if weight != 0.0:
+                for i in range(len(out)):
+                    out[i] += weight * matrix[row, i]
 
 
-@_add.in_numpy
-def _(out: Array, weight: float, other: Array) -> None:
-    out += weight * other
+@_sum_rows.in_numpy
+def _(out: Array, matrix: Array, codes: Array, parity: int, table: Array, ptr: Array) -> None:
+    chosen = np.flatnonzero(codes & 1 == parity)
+    weights = table[ptr[chosen] + (codes[chosen] >> 1)]
+    some = weights != 0.0
+    np.matmul(weights[some], matrix[chosen[some]], out=out)
 
 
 @compiled_inside
@@ -395,6 +427,21 @@ def _drift(program: DenseProgram, tableau: Tableau, lam: float) -> float:
             of_value = max(of_value, change)
     drift = of_value / value if value > 0.0 else 0.0
     return max(drift, of_multiplier / multiplier if multiplier > 0.0 else 0.0)
+
+
+@_drift.in_numpy
+def _(program: DenseProgram, tableau: Tableau, lam: float) -> float:
+    if not np.isfinite(lam):
+        return 0.0
+    n = len(tableau.codes)
+    w, before, at_kink = tableau.w[:, :n], tableau.work[:, :n], tableau.codes & 1 == 1
+    change = np.abs(w[0] + lam * w[1] - before[4] - lam * before[5])
+    drift = 0.0
+    for parity, moved in ((0, change[~at_kink]), (1, change[at_kink])):
+        size, _ = sizes(program, tableau, lam, parity)
+        if size > 0.0:
+            drift = max(drift, float(moved.max(initial=0.0)) / size)
+    return drift
 
 
 @compiled_inside
