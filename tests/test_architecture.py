@@ -215,9 +215,9 @@ def test_every_arrow_goes_down():
             "up: sparseopt.solvers.common.segments imports sparseopt.solvers.homotopy.runs.solve",
         ),
         (
-            "sparseopt.bench.stats",
+            "sparseopt.bench.records.stats",
             "import sparseopt",
-            "up: sparseopt.bench.stats imports sparseopt",
+            "up: sparseopt.bench.records.stats imports sparseopt",
         ),
     ],
 )

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sparseopt.api import save
-from sparseopt.bench.frame import frame
-from sparseopt.bench.run import plan_run, run
-from sparseopt.bench.suite import BackendEntry, InstanceEntry, SolveLimits, Suite
+from sparseopt.bench.definitions.suite import BackendEntry, InstanceEntry, SolveLimits, Suite
+from sparseopt.bench.records.frame import frame
+from sparseopt.bench.running.run import plan_run, run
 from sparseopt.errors import ParamError
 from sparseopt.params import SolveParams
 from sparseopt.problems.base import Problem

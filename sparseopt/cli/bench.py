@@ -17,11 +17,11 @@ from sparseopt.cli.settings import settings_option
 from sparseopt.errors import ParamError
 
 if TYPE_CHECKING:
-    from sparseopt.bench.jobs import Job
-    from sparseopt.bench.regressions import Comparison
-    from sparseopt.bench.run import RunPlan
-    from sparseopt.bench.study import Study, Unit
-    from sparseopt.bench.suite import Suite
+    from sparseopt.bench.definitions.study import Study, Unit
+    from sparseopt.bench.definitions.suite import Suite
+    from sparseopt.bench.records.regressions import Comparison
+    from sparseopt.bench.running.jobs import Job
+    from sparseopt.bench.running.run import RunPlan
 
 _ROOT = "bench-runs"
 _FOLDER = click.Path(path_type=Path)
@@ -35,8 +35,8 @@ def bench() -> None:
 
 def _found(name: str, settings: dict[str, str]) -> tuple[Suite | Study, str]:
     """Return a suite or a study, and the text of the suite's file."""
-    from sparseopt.bench.study import find_study, studies
-    from sparseopt.bench.suite import find_suite, read_suite, suite_files
+    from sparseopt.bench.definitions.study import find_study, studies
+    from sparseopt.bench.definitions.suite import find_suite, read_suite, suite_files
 
     if name in studies():
         return find_study(name).with_settings(settings), ""
@@ -56,9 +56,9 @@ def _found(name: str, settings: dict[str, str]) -> tuple[Suite | Study, str]:
 @_JSON
 def list_suites(suite: str | None, as_json: bool) -> ExitCode:
     """List the suites and studies that come with the package, or what SUITE would do."""
-    from sparseopt.bench.jobs import expand
-    from sparseopt.bench.study import Study, find_study, studies
-    from sparseopt.bench.suite import read_suite, suite_files
+    from sparseopt.bench.definitions.study import Study, find_study, studies
+    from sparseopt.bench.definitions.suite import read_suite, suite_files
+    from sparseopt.bench.running.jobs import expand
     from sparseopt.cli.tables import print_table
 
     if suite is not None:
@@ -143,10 +143,10 @@ def run(
     Records go to DIR (bench-runs/NAME); the same command goes on with a run that was ended, in
     whatever way, and does nothing twice.
     """
-    from sparseopt.bench.jobs import JobSelection
-    from sparseopt.bench.records import SolveOutcome
-    from sparseopt.bench.run import plan_run
-    from sparseopt.bench.study import Study
+    from sparseopt.bench.definitions.study import Study
+    from sparseopt.bench.records.files import SolveOutcome
+    from sparseopt.bench.running.jobs import JobSelection
+    from sparseopt.bench.running.run import plan_run
     from sparseopt.cli.bench_live import run_live
 
     for name in retry:
@@ -189,7 +189,7 @@ def run(
 
 
 def _print_counts(counts: Counter[str], plan: RunPlan, what: str) -> None:
-    from sparseopt.bench.wording import count_text
+    from sparseopt.bench.displays.wording import count_text
 
     shown = ", ".join(f"{count} {name}" for name, count in sorted(counts.items()))
     click.echo(f"{count_text(counts.total(), what)} in {plan.folder}: {shown}")
@@ -227,7 +227,7 @@ def report(
     folder: Path | None, output: Path | None, images: Path | None, as_json: bool
 ) -> ExitCode:
     """Write the report of the run in FOLDER (default: the latest one), as HTML and Markdown."""
-    from sparseopt.bench.report import write_report
+    from sparseopt.bench.reporting.report import write_report
 
     place = folder or _latest()
     html = output or place / "report.html"
@@ -263,7 +263,7 @@ def page(page: Path, parts: tuple[str, ...], fresh: bool, write: bool) -> ExitCo
 
     PARTS are names of suites between marks such as <!-- begin psm-table1 -->; default: all.
     """
-    from sparseopt.bench.page import write_page
+    from sparseopt.bench.reporting.page import write_page
 
     write_page(page, parts, fresh, not write)
     return ExitCode.ANSWER
@@ -277,9 +277,9 @@ def page(page: Path, parts: tuple[str, ...], fresh: bool, write: bool) -> ExitCo
 @_JSON
 def compare(before: Path, after: Path, tolerance: float, fail: bool, as_json: bool) -> ExitCode:
     """Compare the runs in the folders BEFORE and AFTER, solve by solve."""
-    from sparseopt.bench.records import read_records
-    from sparseopt.bench.regressions import compare_runs
-    from sparseopt.bench.run import RECORDS
+    from sparseopt.bench.records.files import read_records
+    from sparseopt.bench.records.regressions import compare_runs
+    from sparseopt.bench.running.run import RECORDS
 
     if not tolerance >= 0.0:
         raise ParamError(f"--tolerance {tolerance}: expected a number >= 0")

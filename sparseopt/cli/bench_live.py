@@ -12,7 +12,7 @@ from sparseopt.cli.exits import printable
 if TYPE_CHECKING:
     from rich.console import Group
 
-    from sparseopt.bench.run import RunPlan, RunProgress
+    from sparseopt.bench.running.run import RunPlan, RunProgress
 
 _EVERY = 0.25
 _STYLES = {"ok": "green", "wrong": "bold red", "crash": "red", "hang": "red", "memory": "red"}
@@ -32,11 +32,11 @@ def run_live(
     Parameters
     ----------
     plan, source, parallel, engine, scheduler
-        As in :func:`sparseopt.bench.run.run`.
+        As in :func:`sparseopt.bench.running.run.run`.
     quiet : bool
         Show nothing.
     """
-    from sparseopt.bench.run import RunProgress, run
+    from sparseopt.bench.running.run import RunProgress, run
 
     progress = RunProgress(len(plan.jobs), parallel)
     arguments: dict[str, Any] = {
@@ -84,7 +84,7 @@ class _Lines:
 
 
 def _ended(record: dict[str, Any]) -> str:
-    from sparseopt.bench.wording import seconds_text
+    from sparseopt.bench.displays.wording import seconds_text
 
     seconds = record.get("time")
     parts = [
@@ -103,7 +103,7 @@ def _view(progress: RunProgress) -> Group:
     from rich.table import Table
     from rich.text import Text
 
-    from sparseopt.bench.wording import seconds_text
+    from sparseopt.bench.displays.wording import seconds_text
 
     table = Table(box=None, padding=(0, 2, 0, 0))
     for name in ("", "backend", "instance", "time", "limit"):

@@ -10,8 +10,8 @@ from click.testing import CliRunner
 from synthetic import ENVIRONMENT, record
 
 import sparseopt
-from sparseopt.bench.records import RecordFile
-from sparseopt.bench.run import RECORDS
+from sparseopt.bench.records.files import RecordFile
+from sparseopt.bench.running.run import RECORDS
 from sparseopt.cli import main
 
 
@@ -47,7 +47,7 @@ def test_list_keeps_a_suite_whose_files_are_elsewhere(
     path.write_text(
         '[suite]\ntitle = "Far"\n[[instances]]\nfile = "gone.npz"\n[[backends]]\nname = "highs"\n'
     )
-    monkeypatch.setattr("sparseopt.bench.suite.suite_files", lambda: {"far": path})
+    monkeypatch.setattr("sparseopt.bench.definitions.suite.suite_files", lambda: {"far": path})
     code, out, _ = call("list")
     assert code == 0
     assert "Far (its files are not here)" in out

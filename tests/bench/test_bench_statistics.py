@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from synthetic import record
 
-from sparseopt.bench.frame import frame, settled
-from sparseopt.bench.regressions import compare_runs
-from sparseopt.bench.stats import (
+from sparseopt.bench.records.frame import frame, settled
+from sparseopt.bench.records.regressions import compare_runs
+from sparseopt.bench.records.stats import (
     median_ratio,
     performance_profile,
     power_law,
@@ -73,7 +73,7 @@ def _repeated(label: str, d: int, *times: float | None) -> list[dict[str, Any]]:
 
 def test_repeats_are_no_further_problems() -> None:
     pytest.importorskip("pandas", reason="the frame of records needs pandas")
-    from sparseopt.bench.report import families
+    from sparseopt.bench.reporting.report import families
 
     runs = [*_repeated("a", 1, 1.0, 2.0, 9.0), *_repeated("a", 2, 6.0, None, None)]
     runs += [*_repeated("b", 1, 4.0), *_repeated("b", 2, 5.0, 5.0, 7.0)]
@@ -228,7 +228,7 @@ def test_paths_over_budgets_are_compared_budget_by_budget() -> None:
 
 def test_cells_count_and_add_up_the_medians_of_repeats() -> None:
     pytest.importorskip("pandas", reason="the frame of records needs pandas")
-    from sparseopt.bench.tables import TableSpec, laid_out
+    from sparseopt.bench.displays.tables import TableSpec, laid_out
 
     times = {1: (1.0, 2.0, 9.0), 2: (5.0, 5.0, 6.0)}
     records = [
@@ -256,7 +256,7 @@ def test_cells_count_and_add_up_the_medians_of_repeats() -> None:
 )
 def test_means_have_the_spread_that_was_asked_for(statistic: str, runs: int, text: str) -> None:
     pytest.importorskip("pandas", reason="the frame of records needs pandas")
-    from sparseopt.bench.tables import TableSpec, laid_out
+    from sparseopt.bench.displays.tables import TableSpec, laid_out
 
     times = (1.0, 2.0, 9.0)[:runs]
     records = [record("x", 1, t, key=str(k), repeat=k) for k, t in enumerate(times)]

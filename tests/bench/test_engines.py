@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from sparseopt.bench.records import content, read_records
-from sparseopt.bench.run import RECORDS, plan_run, run
-from sparseopt.bench.suite import read_suite
+from sparseopt.bench.definitions.suite import read_suite
+from sparseopt.bench.records.files import content, read_records
+from sparseopt.bench.running.run import RECORDS, plan_run, run
 from sparseopt.errors import ParamError
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from sparseopt.bench.process import _by_proc, _by_psutil, peak_memory
-from sparseopt.bench.solve_one import Stopwatch
+from sparseopt.bench.solving.process import _by_proc, _by_psutil, peak_memory
+from sparseopt.bench.solving.solve_one import Stopwatch
 
 SIZE = 60_000_000
 BOTH = f"""
@@ -65,7 +65,7 @@ def test_the_stopwatch_does_not_count_its_own_imports_and_looks() -> None:
     """Where psutil is new to the process its import takes 14 ms of processor time."""
     measured = """
 import time
-from sparseopt.bench.solve_one import Stopwatch
+from sparseopt.bench.solving.solve_one import Stopwatch
 begun = time.process_time()
 stopwatch = Stopwatch()
 made = time.process_time() - begun

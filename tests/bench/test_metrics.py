@@ -5,8 +5,8 @@ import pytest
 
 import sparseopt
 from sparseopt import generators
-from sparseopt.bench.instances import design_problem
-from sparseopt.bench.metrics import measure
+from sparseopt.bench.solving.instances import design_problem
+from sparseopt.bench.solving.metrics import measure
 
 DESIGN = "two-sample-selection"
 

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from sparseopt.bench.frame import frame, settled
-from sparseopt.bench.jobs import expand
-from sparseopt.bench.records import read_records
-from sparseopt.bench.run import RECORDS, plan_run, run
-from sparseopt.bench.solve_one import _backend
-from sparseopt.bench.suite import read_suite
+from sparseopt.bench.definitions.suite import read_suite
+from sparseopt.bench.records.files import read_records
+from sparseopt.bench.records.frame import frame, settled
+from sparseopt.bench.running.jobs import expand
+from sparseopt.bench.running.run import RECORDS, plan_run, run
+from sparseopt.bench.solving.solve_one import _backend
 from sparseopt.errors import BackendUnavailable
 
 CLASSES = {

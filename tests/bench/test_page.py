@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from sparseopt.bench.page import commands_of, parts, replaced, rewritten, write_page
-from sparseopt.bench.records import read_records
-from sparseopt.bench.suite import find_suite, read_suite
+from sparseopt.bench.definitions.suite import find_suite, read_suite
+from sparseopt.bench.records.files import read_records
+from sparseopt.bench.reporting.page import commands_of, parts, replaced, rewritten, write_page
 from sparseopt.errors import ParamError
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"

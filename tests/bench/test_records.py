@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from sparseopt.bench.records import RecordFile, read_records
+from sparseopt.bench.records.files import RecordFile, read_records
 from sparseopt.errors import ParamError
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from synthetic import ENVIRONMENT, record
 
-from sparseopt.bench.records import RecordFile
-from sparseopt.bench.run import RECORDS, SUITE
+from sparseopt.bench.records.files import RecordFile
+from sparseopt.bench.running.run import RECORDS, SUITE
 from sparseopt.errors import ParamError
 
 pytest.importorskip("jinja2", reason="reports need the extra bench")
@@ -77,7 +77,7 @@ def run_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def report(run_folder: Path) -> tuple[Path, list[str]]:
     """The page, and the sentences of its summary."""
-    from sparseopt.bench.report import write_report
+    from sparseopt.bench.reporting.report import write_report
 
     html = run_folder / "report.html"
     return html, write_report(run_folder, html)
@@ -133,7 +133,7 @@ def test_the_page_needs_nothing_else_and_escapes_what_it_shows(
 def test_the_same_records_give_the_same_page(
     run_folder: Path, report: tuple[Path, list[str]]
 ) -> None:
-    from sparseopt.bench.report import write_report
+    from sparseopt.bench.reporting.report import write_report
 
     again = run_folder / "again.html"
     write_report(run_folder, again)
@@ -143,7 +143,7 @@ def test_the_same_records_give_the_same_page(
 @pytest.mark.thorough
 @pytest.mark.parametrize(("load", "warned"), [(1.9, False), (2.1, True)])
 def test_a_loaded_machine_is_named_at_the_top(tmp_path: Path, load: float, warned: bool) -> None:
-    from sparseopt.bench.report import write_report
+    from sparseopt.bench.reporting.report import write_report
 
     with RecordFile(tmp_path / RECORDS) as file:
         file.append(ENVIRONMENT)  # two cores
@@ -157,7 +157,7 @@ def test_a_loaded_machine_is_named_at_the_top(tmp_path: Path, load: float, warne
 
 
 def test_a_folder_without_a_run_is_refused(tmp_path: Path) -> None:
-    from sparseopt.bench.report import write_report
+    from sparseopt.bench.reporting.report import write_report
 
     with pytest.raises(ParamError, match="expected the records of a benchmark run"):
         write_report(tmp_path, tmp_path / "report.html")

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 import sparseopt
-from sparseopt.bench.records import content, read_records
-from sparseopt.bench.run import RECORDS, _interrupt_goes_to, _next_of
+from sparseopt.bench.records.files import content, read_records
+from sparseopt.bench.running.run import RECORDS, _interrupt_goes_to, _next_of
 
 KILLS = 10
 

@@ -13,9 +13,9 @@ import pytest
 from click.testing import CliRunner
 
 import sparseopt
-from sparseopt.bench.records import read_records
-from sparseopt.bench.run import RECORDS
-from sparseopt.bench.study import find_study, studies
+from sparseopt.bench.definitions.study import find_study, studies
+from sparseopt.bench.records.files import read_records
+from sparseopt.bench.running.run import RECORDS
 from sparseopt.cli import main
 
 LEVEL = ("two-sample-level", "--set", "methods=none", "--set", "trials=200")

@@ -8,9 +8,9 @@ import pytest
 
 import sparseopt
 from sparseopt import datasets
-from sparseopt.bench.instances import component_reference, design_problem, facts_of
-from sparseopt.bench.jobs import JobSelection, expand
-from sparseopt.bench.suite import find_suite, read_suite, suite_files
+from sparseopt.bench.definitions.suite import find_suite, read_suite, suite_files
+from sparseopt.bench.running.jobs import JobSelection, expand
+from sparseopt.bench.solving.instances import component_reference, design_problem, facts_of
 from sparseopt.errors import ParamError
 
 GOOD = """
@@ -76,7 +76,7 @@ def test_peers_of_one_value_are_asked_the_point_and_as_often_as_they_say(tmp_pat
 
 def test_words_of_paths_are_values_of_lam(tmp_path: Path) -> None:
     import sparseopt
-    from sparseopt.bench.instances import facts_of
+    from sparseopt.bench.solving.instances import facts_of
 
     words = ["end:3", "knots:0.5", "separated"]
     instance = {

@@ -24,8 +24,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from sparseopt.bench.study import Row, Settings, Study
-from sparseopt.bench.tables import TableSpec
+from sparseopt.bench.definitions.study import Row, Settings, Study
+from sparseopt.bench.displays.tables import TableSpec
 from sparseopt.compiling import CACHE_VARIABLE, MODE_VARIABLE
 from sparseopt.datasets import instances
 

@@ -19,10 +19,10 @@ from typing import Any
 import numpy as np
 
 from sparseopt.api import check, solve
-from sparseopt.bench.figures import Figure
-from sparseopt.bench.instances import component_files, component_matrix
-from sparseopt.bench.study import Row, Settings, Study, chosen_of
-from sparseopt.bench.tables import TableSpec
+from sparseopt.bench.definitions.study import Row, Settings, Study, chosen_of
+from sparseopt.bench.displays.figures import Figure
+from sparseopt.bench.displays.tables import TableSpec
+from sparseopt.bench.solving.instances import component_files, component_matrix
 from sparseopt.problems import STRS
 from sparseopt.problems.base import Array
 

@@ -17,8 +17,8 @@ import numpy as np
 
 from sparseopt import datasets
 from sparseopt.api import solve
-from sparseopt.bench.study import Row, Settings, Study, blocks, chosen_of
-from sparseopt.bench.tables import PaperRow, TableSpec
+from sparseopt.bench.definitions.study import Row, Settings, Study, blocks, chosen_of
+from sparseopt.bench.displays.tables import PaperRow, TableSpec
 from sparseopt.problems import SufficientReduction
 from sparseopt.problems.base import Array
 

@@ -18,8 +18,8 @@ from pathlib import Path
 import numpy as np
 
 from sparseopt.api import solve
-from sparseopt.bench.study import Row, Settings, Study, blocks, chosen_of
-from sparseopt.bench.tables import TableSpec
+from sparseopt.bench.definitions.study import Row, Settings, Study, blocks, chosen_of
+from sparseopt.bench.displays.tables import TableSpec
 from sparseopt.problems import STRS
 from sparseopt.problems.strs.semidefinite import strs_as_misdp
 from sparseopt.result import Result, Status, Verdict

@@ -12,8 +12,8 @@ import importlib
 from collections.abc import Iterable
 from pathlib import Path
 
-from sparseopt.bench.study import Row, Settings, Study, blocks, chosen_of
-from sparseopt.bench.tables import TableSpec
+from sparseopt.bench.definitions.study import Row, Settings, Study, blocks, chosen_of
+from sparseopt.bench.displays.tables import TableSpec
 
 _MODELS = (
     "quantile-lasso",

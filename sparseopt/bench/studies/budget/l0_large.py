@@ -11,9 +11,9 @@ import numpy as np
 
 from sparseopt.api import solve
 from sparseopt.backend import Control
-from sparseopt.bench.process import current_memory, peak_memory
-from sparseopt.bench.study import Row, Settings, Study, chosen_of, median_time
-from sparseopt.bench.tables import TableSpec
+from sparseopt.bench.definitions.study import Row, Settings, Study, chosen_of, median_time
+from sparseopt.bench.displays.tables import TableSpec
+from sparseopt.bench.solving.process import current_memory, peak_memory
 from sparseopt.generators import graph_sample, sensor_field_sample
 from sparseopt.params import SolveParams
 from sparseopt.problems import BudgetTables, Candidates, L0GraphicalModel

@@ -25,9 +25,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from sparseopt.api import solve
-from sparseopt.bench.figures import Figure
-from sparseopt.bench.study import Row, Settings, Study, blocks
-from sparseopt.bench.tables import PaperRow, TableSpec
+from sparseopt.bench.definitions.study import Row, Settings, Study, blocks
+from sparseopt.bench.displays.figures import Figure
+from sparseopt.bench.displays.tables import PaperRow, TableSpec
 from sparseopt.generators import graph_sample
 from sparseopt.problems import L0GraphicalModel
 from sparseopt.problems.base import Array

@@ -13,8 +13,8 @@ import numpy as np
 
 from sparseopt.api import backends, solve
 from sparseopt.backend import Control
-from sparseopt.bench.study import Row, Settings, Study, chosen_of, median_time
-from sparseopt.bench.tables import TableSpec
+from sparseopt.bench.definitions.study import Row, Settings, Study, chosen_of, median_time
+from sparseopt.bench.displays.tables import TableSpec
 from sparseopt.generators import graph_sample, ising_lattice_sample
 from sparseopt.params import SolveParams
 from sparseopt.problems import Candidates, L0GraphicalModel

@@ -13,9 +13,9 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from sparseopt.bench.process import peak_memory
-from sparseopt.bench.study import Row, Settings, Study, chosen_of
-from sparseopt.bench.tables import TableSpec
+from sparseopt.bench.definitions.study import Row, Settings, Study, chosen_of
+from sparseopt.bench.displays.tables import TableSpec
+from sparseopt.bench.solving.process import peak_memory
 from sparseopt.generators.networks import gaussian_chain
 from sparseopt.path_store import solve_in_blocks
 from sparseopt.problems import CLIME

@@ -15,8 +15,8 @@ import numpy as np
 
 from sparseopt import generators
 from sparseopt.api import solve
-from sparseopt.bench.study import Row, Settings, Study, chosen_of, median_time
-from sparseopt.bench.tables import TableSpec
+from sparseopt.bench.definitions.study import Row, Settings, Study, chosen_of, median_time
+from sparseopt.bench.displays.tables import TableSpec
 from sparseopt.blas import blas_threads
 
 _PROBLEMS: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {

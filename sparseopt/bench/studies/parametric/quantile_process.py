@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from sparseopt.bench.study import Row, Settings, Study, chosen_of, median_time
-from sparseopt.bench.tables import TableSpec
+from sparseopt.bench.definitions.study import Row, Settings, Study, chosen_of, median_time
+from sparseopt.bench.displays.tables import TableSpec
 from sparseopt.blas import blas_threads
 
 _SIZES = {"n=1000, p=10": (1_000, 10, 50), "n=10000, p=20": (10_000, 20, 0)}

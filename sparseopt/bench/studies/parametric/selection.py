@@ -11,8 +11,8 @@ import numpy as np
 
 from sparseopt import generators
 from sparseopt.api import solve
-from sparseopt.bench.study import Row, Settings, Study, median_time
-from sparseopt.bench.tables import TableSpec
+from sparseopt.bench.definitions.study import Row, Settings, Study, median_time
+from sparseopt.bench.displays.tables import TableSpec
 from sparseopt.problems import DantzigSelector
 from sparseopt.selection import cross_validate, information_criterion, stability_selection
 from sparseopt.selection import training as training_module

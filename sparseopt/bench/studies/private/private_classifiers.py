@@ -27,9 +27,9 @@ from typing import Any
 import numpy as np
 
 from sparseopt import datasets
+from sparseopt.bench.definitions.study import Row, Settings, Study, blocks, chosen_of
+from sparseopt.bench.displays.tables import TableSpec
 from sparseopt.bench.studies.private._private_peers import fourier, fourier_features, marginals
-from sparseopt.bench.study import Row, Settings, Study, blocks, chosen_of
-from sparseopt.bench.tables import TableSpec
 from sparseopt.private import Category, FeatureMap, Number, insecure, release, synthesise
 from sparseopt.problems.base import Array
 from sparseopt.two_sample import two_sample_test

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import numpy as np
 
-from sparseopt.bench.figures import Figure
-from sparseopt.bench.study import Row, Settings, Study, blocks
-from sparseopt.bench.tables import TableSpec
+from sparseopt.bench.definitions.study import Row, Settings, Study, blocks
+from sparseopt.bench.displays.figures import Figure
+from sparseopt.bench.displays.tables import TableSpec
 from sparseopt.problems.twosample.statistics.hermite import features as hermite_features
 
 _HERMITE = (1, 2, 3, 5, 10, 20, 40)

@@ -23,9 +23,9 @@ from typing import Any
 
 import numpy as np
 
+from sparseopt.bench.definitions.study import Row, Settings, Study, chosen_of
+from sparseopt.bench.displays.tables import TableSpec
 from sparseopt.bench.studies.private._private_peers import fourier
-from sparseopt.bench.study import Row, Settings, Study, chosen_of
-from sparseopt.bench.tables import TableSpec
 from sparseopt.pictures.style import palette
 from sparseopt.private import Category, FeatureMap, Number, move_atoms, release, synthesise
 from sparseopt.private.release import PrivateEmbedding

@@ -35,9 +35,9 @@ import numpy as np
 from scipy import stats
 from scipy.optimize import brentq
 
-from sparseopt.bench.process import peak_memory
-from sparseopt.bench.study import Row, Settings, Study, chosen_of
-from sparseopt.bench.tables import TableSpec
+from sparseopt.bench.definitions.study import Row, Settings, Study, chosen_of
+from sparseopt.bench.displays.tables import TableSpec
+from sparseopt.bench.solving.process import peak_memory
 from sparseopt.private import (
     Category,
     FeatureMap,

@@ -25,8 +25,8 @@ from typing import Any
 import numpy as np
 
 from sparseopt.api import check, solve
-from sparseopt.bench.study import Row, Settings, Study, chosen_of
-from sparseopt.bench.tables import TableSpec
+from sparseopt.bench.definitions.study import Row, Settings, Study, chosen_of
+from sparseopt.bench.displays.tables import TableSpec
 from sparseopt.errors import SparseOptError
 from sparseopt.generators import sparse_logistic_regression, sparse_regression
 from sparseopt.problems import SparseLogisticRegression, SparseRegression

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 
 from sparseopt import generators
-from sparseopt.bench.study import Row, Settings, Study, median_time
-from sparseopt.bench.tables import TableSpec
+from sparseopt.bench.definitions.study import Row, Settings, Study, median_time
+from sparseopt.bench.displays.tables import TableSpec
 from sparseopt.problems.base import Array
 from sparseopt.problems.strs.problem import STRS
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from sparseopt.bench.study import Row, Settings, Study
-from sparseopt.bench.tables import TableSpec
+from sparseopt.bench.definitions.study import Row, Settings, Study
+from sparseopt.bench.displays.tables import TableSpec
 from sparseopt.pictures.style import ON_WHITE
 from sparseopt.problems.base import Array
 from sparseopt.two_sample import two_sample_test

@@ -10,9 +10,9 @@ import numpy as np
 
 from sparseopt import generators
 from sparseopt.api import solve
+from sparseopt.bench.definitions.study import Row, Settings, Study, blocks, chosen_of
+from sparseopt.bench.displays.tables import TableSpec
 from sparseopt.bench.studies.twosample._two_sample import CASES, options, selected
-from sparseopt.bench.study import Row, Settings, Study, blocks, chosen_of
-from sparseopt.bench.tables import TableSpec
 from sparseopt.problems.base import Array
 from sparseopt.problems.strs.problem import STRS
 from sparseopt.two_sample import two_sample_test

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
+from sparseopt.bench.definitions.study import Row, Settings, Study, blocks, chosen_of
+from sparseopt.bench.displays.tables import TableSpec
 from sparseopt.bench.studies.twosample._two_sample import WAYS, options
-from sparseopt.bench.study import Row, Settings, Study, blocks, chosen_of
-from sparseopt.bench.tables import TableSpec
 from sparseopt.two_sample import two_sample_test
 
 _WAYS = {**WAYS, "none": ("none", {})}

@@ -9,10 +9,10 @@ import numpy as np
 
 from sparseopt import generators
 from sparseopt.api import backends, solve
-from sparseopt.bench.figures import Figure
+from sparseopt.bench.definitions.study import Row, Settings, Study, chosen_of
+from sparseopt.bench.displays.figures import Figure
+from sparseopt.bench.displays.tables import TableSpec
 from sparseopt.bench.studies.twosample._two_sample import CASES
-from sparseopt.bench.study import Row, Settings, Study, chosen_of
-from sparseopt.bench.tables import TableSpec
 from sparseopt.problems.strs.problem import STRS
 
 _LAM = {"mean-shift": 0.8, "covariance-shift": 0.7, "laplace": 0.6, "mixture": 0.5}

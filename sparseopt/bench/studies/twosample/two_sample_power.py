@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from sparseopt import generators
-from sparseopt.bench.figures import Figure
+from sparseopt.bench.definitions.study import Row, Settings, Study, blocks, chosen_of
+from sparseopt.bench.displays.figures import Figure
+from sparseopt.bench.displays.tables import TableSpec
 from sparseopt.bench.studies.twosample._two_sample import CASES, WAYS, Test, full, selected
-from sparseopt.bench.study import Row, Settings, Study, blocks, chosen_of
-from sparseopt.bench.tables import TableSpec
 
 _FULL = ("linear", "quadratic", "gaussian")
 _SLOW = ("quadratic", "gaussian")

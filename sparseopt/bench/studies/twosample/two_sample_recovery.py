@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from sparseopt import generators
-from sparseopt.bench.figures import Figure
+from sparseopt.bench.definitions.study import Row, Settings, Study, chosen_of
+from sparseopt.bench.displays.figures import Figure
+from sparseopt.bench.displays.tables import TableSpec
 from sparseopt.bench.studies.twosample._two_sample import CASES, SECONDS, WAYS, options
-from sparseopt.bench.study import Row, Settings, Study, chosen_of
-from sparseopt.bench.tables import TableSpec
 from sparseopt.two_sample import (
     false_discovery_proportion,
     non_discovery_proportion,

@@ -7,8 +7,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from sparseopt.bench.evaluate import TOLERANCE, worse
-from sparseopt.bench.records import SolveOutcome
+from sparseopt.bench.records.files import SolveOutcome
+from sparseopt.bench.solving.evaluate import TOLERANCE, worse
 
 if TYPE_CHECKING:
     import pandas as pd

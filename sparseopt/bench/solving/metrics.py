@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sparseopt.bench.instances import graph_truth, two_sample_draw
+from sparseopt.bench.solving.instances import graph_truth, two_sample_draw
 from sparseopt.problems.base import Array
 from sparseopt.problems.twosample.statistics.two_samples import TwoSample
 from sparseopt.selection import graph_cross_validate

@@ -20,12 +20,12 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from sparseopt.bench.environment import environment
-from sparseopt.bench.execute import Stopped, execute
-from sparseopt.bench.jobs import Job, JobSelection, expand
-from sparseopt.bench.records import FORMAT, VERSION, RecordFile, read_records
-from sparseopt.bench.study import Study, Unit
-from sparseopt.bench.suite import Suite
+from sparseopt.bench.definitions.study import Study, Unit
+from sparseopt.bench.definitions.suite import Suite
+from sparseopt.bench.records.files import FORMAT, VERSION, RecordFile, read_records
+from sparseopt.bench.running.execute import Stopped, execute
+from sparseopt.bench.running.jobs import Job, JobSelection, expand
+from sparseopt.bench.solving.environment import environment
 from sparseopt.errors import ParamError
 
 ENGINES = ("local", "loky", "dask", "ray")

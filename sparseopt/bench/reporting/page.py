@@ -20,11 +20,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from sparseopt.bench.records import read_records, write_summary
-from sparseopt.bench.report import markdown_report, write_report
-from sparseopt.bench.run import RECORDS, SUITE
-from sparseopt.bench.study import find_study, studies
-from sparseopt.bench.suite import find_suite, read_suite
+from sparseopt.bench.definitions.study import find_study, studies
+from sparseopt.bench.definitions.suite import find_suite, read_suite
+from sparseopt.bench.records.files import read_records, write_summary
+from sparseopt.bench.reporting.report import markdown_report, write_report
+from sparseopt.bench.running.run import RECORDS, SUITE
 from sparseopt.errors import ParamError
 
 _MACHINE = "machine"

@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sparseopt.bench.evaluate import TOLERANCE, worse
-from sparseopt.bench.frame import settled
-from sparseopt.bench.stats import Ratio, median_ratio
+from sparseopt.bench.records.frame import settled
+from sparseopt.bench.records.stats import Ratio, median_ratio
+from sparseopt.bench.solving.evaluate import TOLERANCE, worse
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from sparseopt import datasets
-from sparseopt.bench.fields import Table
-from sparseopt.bench.figures import Figure, ScalingFigure, read_figure, read_scaling
-from sparseopt.bench.tables import TableSpec, read_table
+from sparseopt.bench.displays.fields import Table
+from sparseopt.bench.displays.figures import Figure, ScalingFigure, read_figure, read_scaling
+from sparseopt.bench.displays.tables import TableSpec, read_table
 from sparseopt.errors import ParamError
 from sparseopt.params import SolveParams
 
@@ -258,8 +258,8 @@ def _file(folder: Path, name: str) -> Path:
 
 
 def _instance(table: Table, folder: Path) -> InstanceEntry:
-    from sparseopt.bench.instances import design_settings
-    from sparseopt.bench.metrics import METRICS
+    from sparseopt.bench.solving.instances import design_settings
+    from sparseopt.bench.solving.metrics import METRICS
 
     generator, file = table.text("generator"), table.text("file")
     if bool(generator) == bool(file):

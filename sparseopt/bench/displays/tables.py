@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from scipy.special import stdtrit
 
-from sparseopt.bench.fields import Table
-from sparseopt.bench.records import SolveOutcome
-from sparseopt.bench.wording import name_of, number_text
+from sparseopt.bench.displays.fields import Table
+from sparseopt.bench.displays.wording import name_of, number_text
+from sparseopt.bench.records.files import SolveOutcome
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -167,7 +167,7 @@ def laid_out(table: pd.DataFrame, spec: TableSpec) -> FilledTable:
     Parameters
     ----------
     table : DataFrame
-        Of :mod:`sparseopt.bench.frame`: of solves, or of a study.
+        Of :mod:`sparseopt.bench.records.frame`: of solves, or of a study.
     spec : TableSpec
 
     Returns

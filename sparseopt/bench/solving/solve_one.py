@@ -1,4 +1,4 @@
-"""Solves one job in a process of its own: ``python -m sparseopt.bench.solve_one FOLDER``.
+"""Solves one job in a process of its own: ``python -m sparseopt.bench.solving.solve_one FOLDER``.
 
 Reads ``spec.json``, leaves the answer in ``answer.json`` and what was measured in
 ``measures.json``; a process that leaves no measures has died.
@@ -16,7 +16,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sparseopt.bench.process import announce, begin, current_memory, failure, leave, peak_memory
+from sparseopt.bench.solving.process import (
+    announce,
+    begin,
+    current_memory,
+    failure,
+    leave,
+    peak_memory,
+)
 
 if TYPE_CHECKING:
     from sparseopt.backend import Backend, Progress

@@ -1,7 +1,8 @@
 """Studies: protocols that a suite of instances and backends cannot express.
 
 A study lists its units of work and does one of them; the runner gives each a process of its own,
-``python -m sparseopt.bench.study``, and the run is resumed, watched and reported like a suite's.
+``python -m sparseopt.bench.definitions.study``, and the run is resumed, watched and reported like
+a suite's.
 """
 
 from __future__ import annotations
@@ -19,12 +20,12 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self
 
-from sparseopt.bench.figures import Figure
-from sparseopt.bench.process import announce, begin, failure, leave, peak_memory
-from sparseopt.bench.tables import TableSpec
+from sparseopt.bench.displays.figures import Figure
+from sparseopt.bench.displays.tables import TableSpec
+from sparseopt.bench.solving.process import announce, begin, failure, leave, peak_memory
 from sparseopt.errors import ParamError
 
-_ROOT = Path(__file__).resolve().parents[2]
+_ROOT = Path(__file__).resolve().parents[3]
 
 Settings = Mapping[str, Any]
 Row = Mapping[str, Any]

@@ -11,8 +11,8 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Self
 
-from sparseopt.bench.instances import design_settings
-from sparseopt.bench.suite import UNSET, BackendEntry, InstanceEntry, Setting, Suite
+from sparseopt.bench.definitions.suite import UNSET, BackendEntry, InstanceEntry, Setting, Suite
+from sparseopt.bench.solving.instances import design_settings
 from sparseopt.errors import ParamError
 
 

@@ -1,4 +1,4 @@
-"""Judges one answer in a process of its own: ``python -m sparseopt.bench.evaluate FOLDER``.
+"""Judges one answer in a process of its own: ``python -m sparseopt.bench.solving.evaluate FOLDER``.
 
 Everything that a report says of an answer is computed here from the saved answer and the instance,
 never taken from the solver: objective, violation, gap, verdict, metrics. What the solver stated is
@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sparseopt.bench.metrics import measure
-from sparseopt.bench.process import announce, begin, leave
+from sparseopt.bench.solving.metrics import measure
+from sparseopt.bench.solving.process import announce, begin, leave
 
 if TYPE_CHECKING:
     from sparseopt.problems.base import Problem

@@ -1,4 +1,4 @@
-"""Instances of suites by name; ``python -m sparseopt.bench.instances`` makes one.
+"""Instances of suites by name; ``python -m sparseopt.bench.solving.instances`` makes one.
 
 A suite names the package's generators, and one design that only suites need. A design knows more
 than its problem: words for parameters ("paper", "noise", "truth", "knots:...") and the truth behind
@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sparseopt import generators
-from sparseopt.bench.process import announce, begin, failure, leave
+from sparseopt.bench.solving.process import announce, begin, failure, leave
 from sparseopt.errors import ParamError, SparseOptError
 from sparseopt.problems.base import Array
 
@@ -388,7 +388,7 @@ def facts_of(instance: Mapping[str, Any], target: Path) -> dict[str, Any]:
     Parameters
     ----------
     instance : mapping
-        As in :class:`~sparseopt.bench.jobs.Job`.
+        As in :class:`~sparseopt.bench.running.jobs.Job`.
     target : path
         Where the file goes; an instance that is a file stays where it is.
     """

@@ -13,12 +13,12 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from sparseopt.bench.environment import environment
-from sparseopt.bench.instances import resolved
-from sparseopt.bench.jobs import Job
-from sparseopt.bench.process import ProcessEnd, Watch, launch
-from sparseopt.bench.records import SolveOutcome, classify
-from sparseopt.bench.study import Unit
+from sparseopt.bench.definitions.study import Unit
+from sparseopt.bench.records.files import SolveOutcome, classify
+from sparseopt.bench.running.jobs import Job
+from sparseopt.bench.solving.environment import environment
+from sparseopt.bench.solving.instances import resolved
+from sparseopt.bench.solving.process import ProcessEnd, Watch, launch
 
 _PACKAGE = "sparseopt.bench"
 _JUDGE_MEMORY = 16 * 10**9
@@ -123,7 +123,7 @@ def _done(
     limits = unit.limits
     spec = {"study": unit.study, "params": unit.params, "memory": limits["memory"]}
     watch = Watch(limits["warm_up"], limits["time"], limits["memory"], limits["threads"])
-    solved, log = _measured("study", spec, work, watch, stop, lambda: notify("solves"))
+    solved, log = _measured("definitions.study", spec, work, watch, stop, lambda: notify("solves"))
     outcome, why = classify(solved, None)
     if outcome is SolveOutcome.OK:
         complaints = [str(row["complaint"]) for row in solved["rows"] if row.get("complaint")]
@@ -187,7 +187,7 @@ def _prepared(
             limit = float(job.limits["warm_up"])
             spec = {"instance": job.instance, "target": str(target.resolve())}
             spec["python_path"] = job.python_path
-            ended = launch(f"{_PACKAGE}.instances", spec, inner, Watch(limit, limit), stop)
+            ended = launch(f"{_PACKAGE}.solving.instances", spec, inner, Watch(limit, limit), stop)
             _raise_if_stopped(ended)
             made = inner / "facts.json"
             if not made.is_file():
@@ -241,7 +241,7 @@ def _solved(
     watch = Watch(
         limits["warm_up"], limits["time"] + limits["grace"], limits["memory"], limits["threads"]
     )
-    return _measured("solve_one", spec, work, watch, stop, on_solve)
+    return _measured("solving.solve_one", spec, work, watch, stop, on_solve)
 
 
 def _measured(
@@ -275,7 +275,9 @@ def _judged(
         "python_path": job.python_path,
     }
     limit = float(job.limits["check"])
-    ended = launch(f"{_PACKAGE}.evaluate", spec, work, Watch(limit, limit, _JUDGE_MEMORY), stop)
+    ended = launch(
+        f"{_PACKAGE}.solving.evaluate", spec, work, Watch(limit, limit, _JUDGE_MEMORY), stop
+    )
     _raise_if_stopped(ended)
     found = work / "evaluation.json"
     if found.is_file():

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sparseopt.bench.fields import Table
-from sparseopt.bench.stats import performance_profile, power_law
-from sparseopt.bench.wording import name_of, number_text
+from sparseopt.bench.displays.fields import Table
+from sparseopt.bench.displays.wording import name_of, number_text
+from sparseopt.bench.records.stats import performance_profile, power_law
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -148,7 +148,7 @@ def profile(table: pd.DataFrame, styles: Mapping[str, int], title: str) -> str:
     Parameters
     ----------
     table : DataFrame
-        Of :func:`~sparseopt.bench.frame.frame`.
+        Of :func:`~sparseopt.bench.records.frame.frame`.
     styles : mapping of str to int
         The position of each backend's style, by its label.
     title : str
@@ -233,7 +233,7 @@ def scaling(
     Parameters
     ----------
     table : DataFrame
-        Of :func:`~sparseopt.bench.frame.frame`.
+        Of :func:`~sparseopt.bench.records.frame.frame`.
     fit : ScalingFigure
     styles : mapping of str to int
         The position of each backend's style, by its label.
@@ -298,7 +298,7 @@ def suite_figure(table: pd.DataFrame, figure: Figure, styles: Mapping[str, int])
     Parameters
     ----------
     table : DataFrame
-        Of :mod:`sparseopt.bench.frame`: of solves, or of a study.
+        Of :mod:`sparseopt.bench.records.frame`: of solves, or of a study.
     figure : Figure
     styles : mapping of str to int
         The position of each backend's style, by its label.

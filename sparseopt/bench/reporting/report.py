@@ -12,21 +12,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sparseopt.bench import figures
-from sparseopt.bench.frame import frame, settled, unit_frame
-from sparseopt.bench.records import SolveOutcome, read_records
-from sparseopt.bench.run import RECORDS, SUITE
-from sparseopt.bench.stats import by_problem, median_ratio, shifted_geometric_mean
-from sparseopt.bench.study import Study, find_study
-from sparseopt.bench.suite import Suite, read_suite
-from sparseopt.bench.tables import TIMES, laid_out
-from sparseopt.bench.wording import bytes_text, count_text, number_text, seconds_text
+from sparseopt.bench.definitions.study import Study, find_study
+from sparseopt.bench.definitions.suite import Suite, read_suite
+from sparseopt.bench.displays import figures
+from sparseopt.bench.displays.tables import TIMES, laid_out
+from sparseopt.bench.displays.wording import bytes_text, count_text, number_text, seconds_text
+from sparseopt.bench.records.files import SolveOutcome, read_records
+from sparseopt.bench.records.frame import frame, settled, unit_frame
+from sparseopt.bench.records.stats import by_problem, median_ratio, shifted_geometric_mean
+from sparseopt.bench.running.run import RECORDS, SUITE
 from sparseopt.errors import ParamError
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from sparseopt.bench.figures import Figure
+    from sparseopt.bench.displays.figures import Figure
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ def families(table: pd.DataFrame) -> list[FamilySummary]:
     Parameters
     ----------
     table : DataFrame
-        Of :func:`~sparseopt.bench.frame.frame`.
+        Of :func:`~sparseopt.bench.records.frame.frame`.
 
     Returns
     -------
@@ -207,7 +207,7 @@ def troubles(table: pd.DataFrame) -> tuple[list[dict[str, Any]], list[dict[str, 
     Parameters
     ----------
     table : DataFrame
-        Of :func:`~sparseopt.bench.frame.frame`.
+        Of :func:`~sparseopt.bench.records.frame.frame`.
 
     Returns
     -------

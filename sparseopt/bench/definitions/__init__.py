@@ -1,0 +1,1 @@
+"""What a suite and a study are, and how they are found."""

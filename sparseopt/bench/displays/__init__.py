@@ -1,0 +1,1 @@
+"""Fields, tables and figures that suites and studies ask for, and their words."""

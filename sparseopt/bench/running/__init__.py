@@ -1,0 +1,1 @@
+"""All solves of a suite, or units of a study, on the processors that there are."""
