@@ -17,7 +17,7 @@ Floating point is used to guess (a direction, a factorisation, a multiplier), ne
 Exponentials and logarithms are rounded correctly at 45 digits: thirty below the margins.
 """
 
+from .common.verdicts import Unproven, Unreadable
 from .program import check
-from .verdicts import Unproven, Unreadable
 
 __all__ = ["Unproven", "Unreadable", "check"]

@@ -7,8 +7,8 @@ from __future__ import annotations
 import argparse
 import json
 
+from .common.verdicts import Unproven, Unreadable
 from .program import check
-from .verdicts import Unproven, Unreadable
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -4,10 +4,10 @@
 
 from __future__ import annotations
 
-from .algebra import Matrix, dot
-from .rationals import ZERO, exacts, near
-from .statements import finish
-from .verdicts import FEASIBLE, Refuted
+from .common.algebra import Matrix, dot
+from .common.rationals import ZERO, exacts, near
+from .common.statements import finish
+from .common.verdicts import FEASIBLE, Refuted
 
 
 def check_embedding(header, arrays, result):

@@ -8,16 +8,16 @@ import math
 import time
 from pathlib import Path
 
-from .budgets import check_budget
-from .components import check_component
+from .budget.budgets import check_budget
+from .budget.subsets import check_subset
+from .common.files import fingerprint, read_instance, read_result, readable
+from .common.verdicts import Clock, Refuted, Unproven, Unreadable
 from .embeddings import check_embedding
-from .files import fingerprint, read_instance, read_result, readable
-from .misdp import check_misdp
-from .parametric import check_parametric
-from .spheres import check_sphere
-from .subsets import check_subset
+from .misdp.conic import check_misdp
+from .parametric.claims import check_parametric
+from .strs.components import check_component
+from .strs.spheres import check_sphere
 from .subspaces import check_robust
-from .verdicts import Clock, Refuted, Unproven, Unreadable
 
 CHECKS = {
     "strs": check_sphere,

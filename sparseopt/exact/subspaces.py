@@ -7,10 +7,10 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-from .algebra import dot, fdot, largest_eigenvalues, solve, transpose
-from .rationals import ONE, ZERO, exacts, near, power, root_up
-from .statements import finish
-from .verdicts import FEASIBLE, Clock, Refuted, Unproven
+from .common.algebra import dot, fdot, largest_eigenvalues, solve, transpose
+from .common.rationals import ONE, ZERO, exacts, near, power, root_up
+from .common.statements import finish
+from .common.verdicts import FEASIBLE, Clock, Refuted, Unproven
 
 
 def check_robust(header, arrays, result):

@@ -24,10 +24,10 @@ from thorough import first
 
 import sparseopt
 from sparseopt import check, exact
-from sparseopt.exact.algebra import positive
-from sparseopt.exact.rationals import exact as rational
-from sparseopt.exact.rationals import exacts
-from sparseopt.exact.spheres import covered
+from sparseopt.exact.common.algebra import positive
+from sparseopt.exact.common.rationals import exact as rational
+from sparseopt.exact.common.rationals import exacts
+from sparseopt.exact.strs.spheres import covered
 from sparseopt.generators.misdp import k_partitioning, truss_topology
 from sparseopt.problems import (
     CLIME,

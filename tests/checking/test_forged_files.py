@@ -13,7 +13,7 @@ from thorough import first
 
 import sparseopt
 from sparseopt import ProblemError, SparseOptError, check, exact
-from sparseopt.exact import files
+from sparseopt.exact.common import files
 from sparseopt.generators.networks import clime
 from sparseopt.io.results import load_result
 from sparseopt.path_store import PathStore, solve_in_blocks

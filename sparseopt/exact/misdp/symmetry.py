@@ -8,9 +8,9 @@ import math
 from collections import Counter
 from fractions import Fraction
 
-from .algebra import triangle
-from .rationals import ONE, ZERO
-from .verdicts import Clock, Refuted, Unproven
+from ..common.algebra import triangle
+from ..common.rationals import ONE, ZERO
+from ..common.verdicts import Clock, Refuted, Unproven
 
 NAMES = ("symmetry_leaders", "symmetry_variables", "symmetry_lines")
 

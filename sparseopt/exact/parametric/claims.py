@@ -7,11 +7,11 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
+from ..common.rationals import ONE, ZERO, exact, exacts, near
+from ..common.statements import dense_row, same, within
+from ..common.verdicts import FEASIBLE, GAP, OBJECTIVE, Refuted, Unproven
 from .models import programs
 from .programs import Point
-from .rationals import ONE, ZERO, exact, exacts, near
-from .statements import dense_row, same, within
-from .verdicts import FEASIBLE, GAP, OBJECTIVE, Refuted, Unproven
 
 
 def check_parametric(header, arrays, result):

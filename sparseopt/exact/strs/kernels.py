@@ -6,8 +6,8 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from .rationals import DIGITS, ZERO, decimal, exact, exacts
-from .verdicts import Clock, Unproven
+from ..common.rationals import DIGITS, ZERO, decimal, exact, exacts
+from ..common.verdicts import Clock, Unproven
 
 
 def kernel_terms(params, arrays):

@@ -11,9 +11,9 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-from .algebra import sparse
-from .rationals import ONE, ZERO, exact, exacts
-from .verdicts import Refuted, Unproven
+from ..common.algebra import sparse
+from ..common.rationals import ONE, ZERO, exact, exacts
+from ..common.verdicts import Refuted, Unproven
 
 
 class Conditions:

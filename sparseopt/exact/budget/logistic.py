@@ -10,10 +10,10 @@ from decimal import Decimal
 from fractions import Fraction
 from itertools import accumulate, pairwise
 
-from .algebra import solve
-from .models import weights
-from .rationals import DIGITS, ONE, ZERO, decimal, exact, exacts
-from .verdicts import Clock, Refuted, Unproven
+from ..common.algebra import solve
+from ..common.rationals import DIGITS, ONE, ZERO, decimal, exact, exacts
+from ..common.verdicts import Clock, Refuted, Unproven
+from ..parametric.models import weights
 
 
 def ln(value):

@@ -8,9 +8,9 @@ import math
 from fractions import Fraction
 from functools import cached_property
 
-from .algebra import solve
-from .rationals import ZERO, rough
-from .verdicts import FEASIBLE, NOISE, Clock, Unproven
+from ..common.algebra import solve
+from ..common.rationals import ZERO, rough
+from ..common.verdicts import FEASIBLE, NOISE, Clock, Unproven
 
 
 class Function:

@@ -8,14 +8,14 @@ import math
 import sys
 from fractions import Fraction
 
-from .algebra import along, positive, rounded, semidefinite, sparse, triangle, unpacked
-from .files import Table
-from .programs import clip
-from .rationals import ONE, ZERO, exact, exacts, near, root_up
+from ..common.algebra import along, positive, rounded, semidefinite, sparse, triangle, unpacked
+from ..common.files import Table
+from ..common.rationals import ONE, ZERO, exact, exacts, near, root_up
+from ..common.statements import within
+from ..common.verdicts import CONIC, GAP, OBJECTIVE, Clock, Empty, Refuted, Unproven
+from ..parametric.programs import clip
 from .standard import Conditions, standardise
-from .statements import within
 from .symmetry import left_out, mirror, order
-from .verdicts import CONIC, GAP, OBJECTIVE, Clock, Empty, Refuted, Unproven
 
 
 def check_misdp(header, arrays, result):

@@ -9,11 +9,11 @@ from collections import Counter
 from decimal import Decimal
 from fractions import Fraction
 
+from ..common.rationals import DIGITS, ONE, ZERO, decimal, exact, exacts
+from ..common.statements import within
+from ..common.verdicts import GAP, OBJECTIVE, SUBSET_WORK, Clock, Refuted, Unproven
+from ..parametric.models import weights
 from .logistic import logistic_loss
-from .models import weights
-from .rationals import DIGITS, ONE, ZERO, decimal, exact, exacts
-from .statements import within
-from .verdicts import GAP, OBJECTIVE, SUBSET_WORK, Clock, Refuted, Unproven
 
 
 def check_subset(header, arrays, result):

@@ -6,10 +6,10 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from .algebra import largest
-from .rationals import ZERO, exact, exacts
+from ..common.algebra import largest
+from ..common.rationals import ZERO, exact, exacts
+from ..common.verdicts import GAP, Clock, Refuted, Unproven
 from .spheres import sphere_leaves, sphere_point
-from .verdicts import GAP, Clock, Refuted, Unproven
 
 COMPONENT_WORK = 5_000_000  # products of two entries of the data that a matrix may take
 

@@ -8,11 +8,11 @@ import math
 from fractions import Fraction
 from itertools import pairwise
 
-from .algebra import largest, positive
+from ..common.algebra import largest, positive
+from ..common.rationals import ZERO, exact, exacts, near, power
+from ..common.statements import dense_row, same, within
+from ..common.verdicts import GAP, OBJECTIVE, Clock, Refuted, Unproven
 from .kernels import kernel_terms
-from .rationals import ZERO, exact, exacts, near, power
-from .statements import dense_row, same, within
-from .verdicts import GAP, OBJECTIVE, Clock, Refuted, Unproven
 
 BY_NORMS = -2  # in place of the pair of a leaf
 

@@ -8,12 +8,12 @@ import math
 from fractions import Fraction
 from itertools import accumulate, pairwise
 
-from .algebra import whole
+from ..common.algebra import whole
+from ..common.rationals import ONE, ZERO, exact, exacts, near
+from ..common.statements import same, within
+from ..common.verdicts import OBJECTIVE, Clock, Refuted, Unproven
+from ..parametric.models import weights
 from .logistic import ising_tables, ln
-from .models import weights
-from .rationals import ONE, ZERO, exact, exacts, near
-from .statements import same, within
-from .verdicts import OBJECTIVE, Clock, Refuted, Unproven
 
 
 def check_budget(header, arrays, result):

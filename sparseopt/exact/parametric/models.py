@@ -8,10 +8,10 @@ import math
 from fractions import Fraction
 from itertools import pairwise
 
-from .algebra import Matrix, dense, gram, sparse, transpose
+from ..common.algebra import Matrix, dense, gram, sparse, transpose
+from ..common.rationals import ONE, ZERO, exact, exacts
+from ..common.verdicts import Unproven
 from .programs import Function, Program
-from .rationals import ONE, ZERO, exact, exacts
-from .verdicts import Unproven
 
 
 def programs(header, arrays):

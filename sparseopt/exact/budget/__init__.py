@@ -1,0 +1,1 @@
+"""Neighbours under a budget, and best subsets."""

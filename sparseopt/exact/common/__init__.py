@@ -1,0 +1,1 @@
+"""What all families share: verdicts, rational numbers and their linear algebra, files."""

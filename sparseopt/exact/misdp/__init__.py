@@ -1,0 +1,1 @@
+"""Semidefinite programs with integers, the form that their certificates are about, symmetries."""

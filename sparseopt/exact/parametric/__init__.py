@@ -1,0 +1,1 @@
+"""Linear programs in lam: models as piecewise-linear functions, points, paths."""

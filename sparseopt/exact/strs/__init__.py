@@ -1,0 +1,1 @@
+"""Sparse directions: supports, components, kernels."""
