@@ -6,16 +6,16 @@ from typing import Any
 
 import click
 
-from sparseopt.cli.bench import bench
-from sparseopt.cli.examine import backends, check, info
-from sparseopt.cli.exits import Application, ExitCode
-from sparseopt.cli.fit import fit
-from sparseopt.cli.make import convert, generate
-from sparseopt.cli.private import private
-from sparseopt.cli.select import select
-from sparseopt.cli.solve import solve
-from sparseopt.cli.two_sample import two_sample
-from sparseopt.cli.warming import warm_up
+from sparseopt.cli.commands.bench import bench
+from sparseopt.cli.commands.examine import backends, check, info
+from sparseopt.cli.commands.fit import fit
+from sparseopt.cli.commands.make import convert, generate
+from sparseopt.cli.commands.private import private
+from sparseopt.cli.commands.select import select
+from sparseopt.cli.commands.solve import solve
+from sparseopt.cli.commands.two_sample import two_sample
+from sparseopt.cli.commands.warming import warm_up
+from sparseopt.cli.showing.exits import Application, ExitCode
 
 
 def _print_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:

@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from sparseopt import private
 from sparseopt.cli import main
-from sparseopt.cli.private_table import columns_of, read_columns
+from sparseopt.cli.reading.private_table import columns_of, read_columns
 
 BOUNDS = {"age": [0, 100], "smokes": ["no", "yes"], "town": ["A", "B", "C"]}
 

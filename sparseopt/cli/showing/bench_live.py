@@ -7,7 +7,7 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any
 
-from sparseopt.cli.exits import printable
+from sparseopt.cli.showing.exits import printable
 
 if TYPE_CHECKING:
     from rich.console import Group

@@ -8,12 +8,12 @@ from typing import Any, Literal
 
 import click
 
-from sparseopt.cli.exits import ExitCode
-from sparseopt.cli.fitted import draw, facts_of, print_fitted, shown_of
-from sparseopt.cli.outputs import check_target, print_json, stdout_kept_clean
-from sparseopt.cli.progress import ProgressLine
-from sparseopt.cli.raw_table import read_raw
-from sparseopt.cli.settings import settings_option
+from sparseopt.cli.reading.raw_table import read_raw
+from sparseopt.cli.reading.settings import settings_option
+from sparseopt.cli.showing.exits import ExitCode
+from sparseopt.cli.showing.fitted import draw, facts_of, print_fitted, shown_of
+from sparseopt.cli.showing.outputs import check_target, print_json, stdout_kept_clean
+from sparseopt.cli.showing.progress import ProgressLine
 from sparseopt.errors import BackendUnavailable, ParamError
 
 _FILE = click.Path(path_type=Path)

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sparseopt.cli.exits import ExitCode, say
-from sparseopt.cli.outputs import print_json
-from sparseopt.cli.settings import settings_option
+from sparseopt.cli.reading.settings import settings_option
+from sparseopt.cli.showing.exits import ExitCode, say
+from sparseopt.cli.showing.outputs import print_json
 from sparseopt.errors import ParamError
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def list_suites(suite: str | None, as_json: bool) -> ExitCode:
     from sparseopt.bench.definitions.study import Study, find_study, studies
     from sparseopt.bench.definitions.suite import read_suite, suite_files
     from sparseopt.bench.running.jobs import expand
-    from sparseopt.cli.tables import print_table
+    from sparseopt.cli.showing.tables import print_table
 
     if suite is not None:
         found, _ = _found(suite, {})
@@ -147,7 +147,7 @@ def run(
     from sparseopt.bench.records.files import SolveOutcome
     from sparseopt.bench.running.jobs import JobSelection
     from sparseopt.bench.running.run import plan_run
-    from sparseopt.cli.bench_live import run_live
+    from sparseopt.cli.showing.bench_live import run_live
 
     for name in retry:
         if name not in list(SolveOutcome):
@@ -202,7 +202,7 @@ def _print_plan(plan: RunPlan, as_json: bool) -> None:
     if as_json:
         print_json([job.to_dict() for job in plan.left])
         return
-    from sparseopt.cli.tables import print_table
+    from sparseopt.cli.showing.tables import print_table
 
     rows = [
         (job.label, job.name, getattr(job, "setting", ""), " ".join(_asked(job)))
@@ -306,7 +306,7 @@ def compare(before: Path, after: Path, tolerance: float, fail: bool, as_json: bo
 
 
 def _print_comparison(found: Comparison) -> None:
-    from sparseopt.cli.tables import print_table
+    from sparseopt.cli.showing.tables import print_table
 
     rows = [
         (

@@ -10,8 +10,8 @@ from tempfile import TemporaryDirectory
 
 import click
 
-from sparseopt.cli.exits import ExitCode
-from sparseopt.cli.progress import ProgressLine
+from sparseopt.cli.showing.exits import ExitCode
+from sparseopt.cli.showing.progress import ProgressLine
 from sparseopt.errors import ParamError
 
 

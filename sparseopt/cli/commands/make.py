@@ -6,10 +6,10 @@ from pathlib import Path
 
 import click
 
-from sparseopt.cli.exits import ExitCode
-from sparseopt.cli.outputs import check_target, print_json
-from sparseopt.cli.progress import ProgressLine
-from sparseopt.cli.settings import InstanceFile, b_bar_option, settings_option
+from sparseopt.cli.reading.settings import InstanceFile, b_bar_option, settings_option
+from sparseopt.cli.showing.exits import ExitCode
+from sparseopt.cli.showing.outputs import check_target, print_json
+from sparseopt.cli.showing.progress import ProgressLine
 from sparseopt.errors import ParamError
 
 _FILE = click.Path(path_type=Path)
@@ -74,7 +74,7 @@ def _list(as_json: bool) -> None:
             ]
         )
         return
-    from sparseopt.cli.tables import print_table
+    from sparseopt.cli.showing.tables import print_table
 
     rows = []
     for name in names:

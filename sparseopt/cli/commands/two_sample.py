@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sparseopt.cli.exits import ExitCode
-from sparseopt.cli.outputs import check_target, print_json, stdout_kept_clean
-from sparseopt.cli.progress import ProgressLine
-from sparseopt.cli.settings import settings_option
+from sparseopt.cli.reading.settings import settings_option
+from sparseopt.cli.showing.exits import ExitCode
+from sparseopt.cli.showing.outputs import check_target, print_json, stdout_kept_clean
+from sparseopt.cli.showing.progress import ProgressLine
 from sparseopt.errors import ParamError
 
 if TYPE_CHECKING:
@@ -129,7 +129,7 @@ def _numbers(
 
 
 def _print(test: TwoSampleTest) -> None:
-    from sparseopt.cli.tables import print_facts, print_table
+    from sparseopt.cli.showing.tables import print_facts, print_table
 
     print_facts(test.facts().items())
     if test.candidates:

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from sparseopt.cli.exits import printable
+from sparseopt.cli.showing.exits import printable
 
 if TYPE_CHECKING:
     from sparseopt import BackendInfo, PathResult, Problem, Result

@@ -7,9 +7,9 @@ from typing import Any
 
 import click
 
-from sparseopt.cli.exits import ExitCode
-from sparseopt.cli.outputs import check_target, print_json
-from sparseopt.cli.progress import ProgressLine
+from sparseopt.cli.showing.exits import ExitCode
+from sparseopt.cli.showing.outputs import check_target, print_json
+from sparseopt.cli.showing.progress import ProgressLine
 from sparseopt.errors import ParamError
 
 _FILE = click.Path(path_type=Path)
@@ -71,7 +71,7 @@ def synthesise(
     if (ledger is None) != (budget is None):
         raise ParamError("--ledger and --budget are given together, or neither")
     from sparseopt import private as room
-    from sparseopt.cli.private_table import columns_of, read_columns, write_rows
+    from sparseopt.cli.reading.private_table import columns_of, read_columns, write_rows
 
     columns = columns_of(bounds)
     levels = {column.name: column for column in columns if isinstance(column, room.Category)}

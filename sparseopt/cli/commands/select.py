@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sparseopt.cli.exits import ExitCode
-from sparseopt.cli.outputs import check_target, headline, print_json, stdout_kept_clean
-from sparseopt.cli.progress import ProgressLine
-from sparseopt.cli.settings import InstanceFile
+from sparseopt.cli.reading.settings import InstanceFile
+from sparseopt.cli.showing.exits import ExitCode
+from sparseopt.cli.showing.outputs import check_target, headline, print_json, stdout_kept_clean
+from sparseopt.cli.showing.progress import ProgressLine
 from sparseopt.errors import ParamError
 
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ def _refit(chosen: Chosen) -> dict[str, float]:
 
 
 def _print(chosen: Chosen, fitted: dict[str, float] | None) -> None:
-    from sparseopt.cli.tables import print_facts, print_table
+    from sparseopt.cli.showing.tables import print_facts, print_table
 
     summary = chosen.summary()
     coefficients = summary.pop("coefficients", None)

@@ -87,7 +87,7 @@ def print_fitted(facts: dict[str, Any], shown: dict[str, Any]) -> None:
     facts, shown : dict
         Of :func:`facts_of` and :func:`shown_of`.
     """
-    from sparseopt.cli.tables import print_facts, print_table
+    from sparseopt.cli.showing.tables import print_facts, print_table
 
     print_facts((name, _number(value)) for name, value in facts.items())
     if "components" in shown:

@@ -8,7 +8,7 @@ import time
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from sparseopt.cli.exits import printable
+from sparseopt.cli.showing.exits import printable
 
 if TYPE_CHECKING:
     from sparseopt import Progress

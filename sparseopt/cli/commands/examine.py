@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sparseopt.cli.exits import ExitCode
-from sparseopt.cli.outputs import print_json
-from sparseopt.cli.progress import ProgressLine
-from sparseopt.cli.settings import InstanceFile, b_bar_option
+from sparseopt.cli.reading.settings import InstanceFile, b_bar_option
+from sparseopt.cli.showing.exits import ExitCode
+from sparseopt.cli.showing.outputs import print_json
+from sparseopt.cli.showing.progress import ProgressLine
 from sparseopt.errors import ParamError, ProblemError
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def check(
             }
         )
     else:
-        from sparseopt.cli.tables import print_facts
+        from sparseopt.cli.showing.tables import print_facts
 
         print_facts(
             [
@@ -125,7 +125,7 @@ def _check_exactly(
     if as_json:
         print_json({"verdict": verdict, "messages": [message]})
     else:
-        from sparseopt.cli.tables import print_facts
+        from sparseopt.cli.showing.tables import print_facts
 
         print_facts([("verdict", verdict), ("because", message)])
     return {
@@ -175,7 +175,7 @@ def _list_instances(as_json: bool) -> None:
         facts = ((name, problem.kind, dict(problem.size)) for name, problem in problems.items())
         print_json([dict(zip(("name", "kind", "size"), row, strict=True)) for row in facts])
         return
-    from sparseopt.cli.tables import print_table
+    from sparseopt.cli.showing.tables import print_table
 
     rows = [
         (name, problem.kind, ", ".join(f"{key} {value}" for key, value in problem.size.items()))
@@ -192,7 +192,7 @@ def _info_result(file: Path, as_json: bool) -> None:
     if as_json:
         print_json(result.summary())
         return
-    from sparseopt.cli.tables import print_facts, print_result
+    from sparseopt.cli.showing.tables import print_facts, print_result
 
     print_result(result)
     print_facts(_flatten({"asked": result.params.to_dict(), "options": result.options}))
@@ -216,7 +216,7 @@ def _info_instance(file: Path, b_bar: str | None, as_json: bool) -> None:
     if as_json:
         print_json(facts)
         return
-    from sparseopt.cli.tables import print_facts, print_table
+    from sparseopt.cli.showing.tables import print_facts, print_table
 
     references = facts.pop("reference", [])
     print_facts(_flatten(facts))
@@ -261,7 +261,7 @@ def backends(instance: Path | None, as_json: bool, licenses: bool) -> ExitCode:
     if as_json:
         print_json([{**asdict(row), "features": [f.value for f in row.features]} for row in rows])
         return ExitCode.ANSWER
-    from sparseopt.cli.tables import print_backends
+    from sparseopt.cli.showing.tables import print_backends
 
     print_backends(rows, asked=problem is not None)
     return ExitCode.ANSWER

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sparseopt.cli.exits import ExitCode, explain, say
-from sparseopt.cli.outputs import check_target, headline, print_json, stdout_kept_clean
-from sparseopt.cli.progress import ProgressLine
-from sparseopt.cli.settings import InstanceFile, b_bar_option, settings_option
+from sparseopt.cli.reading.settings import InstanceFile, b_bar_option, settings_option
+from sparseopt.cli.showing.exits import ExitCode, explain, say
+from sparseopt.cli.showing.outputs import check_target, headline, print_json, stdout_kept_clean
+from sparseopt.cli.showing.progress import ProgressLine
 from sparseopt.errors import ParamError
 from sparseopt.families import family_of
 
@@ -194,7 +194,7 @@ def _print(result: Result, problem: Problem, as_json: bool) -> None:
     if as_json:
         print_json(result.summary())
         return
-    from sparseopt.cli.tables import print_result
+    from sparseopt.cli.showing.tables import print_result
 
     print_result(result, problem)
 

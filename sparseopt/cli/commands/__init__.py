@@ -1,0 +1,1 @@
+"""The subcommands, a file each or a few that are alike."""

@@ -1,0 +1,1 @@
+"""What commands are given: instances, settings, raw tables."""
