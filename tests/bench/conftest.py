@@ -8,7 +8,7 @@ import pytest
 
 import sparseopt
 
-HELPERS = Path(__file__).parents[1] / "helpers"
+HELPERS = Path(__file__).parents[1] / "helpers" / "runs"
 
 
 @pytest.fixture

@@ -813,7 +813,7 @@ def command(*args: object) -> list[str]:
 def scripted_command(instance: Path, *args: object, act: str) -> list[str]:
     """The command line in a process that knows the scripted backend."""
     here = Path(__file__).parent
-    folders = [str(here), str(here.parent / "helpers")]
+    folders = [str(here), str(here.parent / "helpers" / "runs")]
     code = (
         f"import sys; sys.path[:0] = {folders!r}\n"
         "from sparseopt import registry\n"

@@ -1,7 +1,7 @@
 """The MISDP engines against enumeration of the integers, and against ``strs-bnb``.
 
 Random problems have up to 8 integers and two blocks up to 6 x 6, with nodes without an interior and
-infeasible problems among them (tests/helpers/small_misdps.py); each integer point is solved by
+infeasible problems among them (tests/helpers/cases); each integer point is solved by
 Clarabel. Wrong is: another optimum, a bound on the wrong side, an answer that the checker refutes,
 no answer. Every tenth problem is solved with a limit of two nodes as well, for the bounds of runs
 that are cut short. Sparse trust-region subproblems are written as (15) and (17), with a linear term
@@ -131,5 +131,5 @@ STUDY = Study(
             statistic="mean",
         ),
     ),
-    python_path=("tests/helpers",),
+    python_path=("tests/helpers/cases", "tests/helpers/references"),
 )

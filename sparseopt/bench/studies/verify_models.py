@@ -3,7 +3,7 @@
 Each case is solved for its whole path and checked; at several lam, both ends among them, its
 objective is compared with a textbook linear program built from the model's own data and solved cold
 by HiGHS (1e-8). Where a path ends because nothing is feasible below, the program just below must be
-infeasible. Most cases are degenerate (tests/helpers/random_models.py has them).
+infeasible. Most cases are degenerate (tests/helpers/cases has them).
 """
 
 from __future__ import annotations
@@ -66,5 +66,5 @@ STUDY = Study(
             statistic="sum",
         ),
     ),
-    python_path=("tests/helpers",),
+    python_path=("tests/helpers/cases", "tests/helpers/references"),
 )

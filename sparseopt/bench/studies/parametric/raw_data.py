@@ -1,7 +1,7 @@
 """Paths on data as people have them: what the checker says of them, by model and kind of data.
 
 Twelve kinds of data (other units, offsets, powers, near-collinear columns, ...) times fourteen
-models; tests/helpers/raw_data.py has them. A refuted path is a complaint; columns are well
+models; tests/helpers/cases has them. A refuted path is a complaint; columns are well
 conditioned where their condition number, in units of their own, is at most 1e10.
 """
 
@@ -108,5 +108,5 @@ STUDY = Study(
         )
         for name, column in (("model", "model"), ("kind of data", "data"))
     ),
-    python_path=("tests/helpers",),
+    python_path=("tests/helpers/cases", "tests/helpers/references"),
 )

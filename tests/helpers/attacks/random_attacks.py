@@ -1,6 +1,6 @@
 """Random attacks on the checker, as many as wanted: each result is false, and none may be verified.
 
-    PYTHONPATH=tests/helpers python tests/helpers/random_attacks.py --count 10000 --exact
+    python tests/helpers random_attacks --count 10000 --exact
 
 Each minute it prints how many there were of each kind, and what became of them.
 

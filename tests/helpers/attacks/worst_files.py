@@ -2,7 +2,7 @@
 
 Each is in files of some kilobytes, those of arrays that compress well among them. As a script it
 measures what checking takes where only a few seconds of work are allowed, by the checker's own
-count and by processor time: ``python tests/helpers/worst_files.py --seconds 10``.
+count and by processor time: ``python tests/helpers worst_files --seconds 10``.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Hold the exact backends against enumeration on many small problems; a script, not a test.
 
-    python tests/helpers/against_enumeration.py [--count 2000] [--largest 14] [--seed 0]
+    python tests/helpers against_enumeration [--count 2000] [--largest 14] [--seed 0]
         [--backends strs-bnb,strs-oa,strs-oa:scip,scip,gurobi]
 
 prints for each backend how many of the random problems with up to LARGEST variables were solved

@@ -1,7 +1,7 @@
 """Solves that are stopped at random moments, of random problems of all families.
 
 Wherever it is stopped, a solve may leave less, but nothing that is false. As a script, with other
-seeds: ``python tests/helpers/stopped_solves.py --seed 1 --seconds 600``.
+seeds: ``python tests/helpers stopped_solves --seed 1 --seconds 600``.
 """
 
 from __future__ import annotations

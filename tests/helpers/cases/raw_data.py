@@ -3,7 +3,7 @@
 Twelve kinds of data times fourteen models; a seed gives the same problem for ever. The study
 ``raw-data`` of ``sparseopt bench`` solves and checks thousands of each; from a clone,
 
-    PYTHONPATH=tests/helpers python -m raw_data --cases 20 [--model clime] [--kind offset]
+    python tests/helpers raw_data --cases 20 [--model clime] [--kind offset]
 
 prints a table of the outcomes.
 """
