@@ -85,6 +85,10 @@ BOUND_ROUNDING = 4e-10
 """By how much a bound may be stated better than it is proven, relative to itself or the smallest
 cost, twice; the checker allows 1e-9."""
 
+MULTIPLIER_NOISE = 1e-9
+"""Multipliers of a disproof up to this, relative to the largest, are rounding: they are tried as
+zeros, where a variable without an end makes them cost anything."""
+
 DISPROOF = 2e-9
 """Value that a disproof must have, relative to its terms; the checker asks for half of it."""
 

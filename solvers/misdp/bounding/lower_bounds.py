@@ -25,6 +25,7 @@ from ..settings import (
     INSIDE_GAP,
     INSIDE_SHARE,
     LARGEST_BOUND,
+    MULTIPLIER_NOISE,
     PROOF_LOSS,
     ROOM_WITHOUT_INTERIOR,
     STEP_DIGITS,
@@ -433,9 +434,16 @@ class ConicBounding:
         unproven = not self.judge.disproves(box, multipliers)
         for ends in self._with_open_ends(box, unproven):
             better = self.polish.improve(*ends, *given, infeasible=True)
-            if self.judge.disproves(box, better):
-                return better
+            for each in (self._without_noise(better), better):
+                if self.judge.disproves(box, each):
+                    return each
         return multipliers
+
+    def _without_noise(self, multipliers: ConicMultipliers) -> ConicMultipliers:
+        """Return multipliers whose smallest are zero, as what costs a variable without an end."""
+        least = MULTIPLIER_NOISE * float(np.abs(multipliers.joined()).max(initial=0.0))
+        parts = multipliers.rows, multipliers.cones, multipliers.psd
+        return ConicMultipliers(*(np.where(np.abs(part) > least, part, 0.0) for part in parts))
 
     def _with_open_ends(self, box: Box, unproven: bool) -> list[Box]:
         """Return boxes for which multipliers may be improved.
