@@ -89,6 +89,9 @@ MULTIPLIER_NOISE = 1e-9
 """Multipliers of a disproof up to this, relative to the largest, are rounding: they are tried as
 zeros, where a variable without an end makes them cost anything."""
 
+MULTIPLIER_DIGITS = (8, 4, 2)
+"""Decimal places that such multipliers are rounded to, in turn, with the largest at 1."""
+
 DISPROOF = 2e-9
 """Value that a disproof must have, relative to its terms; the checker asks for half of it."""
 

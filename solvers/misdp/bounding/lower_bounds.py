@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Protocol
@@ -25,6 +25,7 @@ from ..settings import (
     INSIDE_GAP,
     INSIDE_SHARE,
     LARGEST_BOUND,
+    MULTIPLIER_DIGITS,
     MULTIPLIER_NOISE,
     PROOF_LOSS,
     ROOM_WITHOUT_INTERIOR,
@@ -188,13 +189,42 @@ class Judge:
         return abs(value) <= LARGEST_BOUND * self.scale
 
     def disproves(self, box: Box, multipliers: ConicMultipliers) -> bool:
-        """Return whether the multipliers prove that the box is empty."""
+        """Return whether the multipliers prove that the box is empty, up to rounding errors."""
+        value, nearly, margin, uncharged = self._disproof(box, multipliers)
+        return value >= margin or (nearly >= margin and uncharged <= UNCHARGED * nearly)
+
+    def exact_disproof(self, box: Box, multipliers: ConicMultipliers) -> ConicMultipliers | None:
+        """Return multipliers, those given or tidied ones, that prove that the box is empty."""
+        for each in (multipliers, *tidied(multipliers)):
+            value, _, margin, _ = self._disproof(box, each)
+            if value >= margin:
+                return each
+        return None
+
+    def _disproof(
+        self, box: Box, multipliers: ConicMultipliers
+    ) -> tuple[float, float, float, float]:
+        """Return the value, exactly and nearly, what it must be, and what it is charged with."""
         found = self.safe.evaluate(*box, multipliers, infeasible=True)
-        value, nearly = float(found.value[0]), float(found.nearly[0])
         margin = max(DISPROOF * float(found.size[0]), 1e-300)
-        if value >= margin:
-            return True
-        return nearly >= margin and float(found.uncharged[0]) <= UNCHARGED * nearly
+        return float(found.value[0]), float(found.nearly[0]), margin, float(found.uncharged[0])
+
+
+def tidied(multipliers: ConicMultipliers) -> Iterator[ConicMultipliers]:
+    """Yield Farkas multipliers whose smallest are zero, and with fewer and fewer digits.
+
+    Rounding errors of theirs are charged at the ends of variables, and some have none.
+
+    Parameters
+    ----------
+    multipliers : ConicMultipliers
+        Of one box.
+    """
+    size = float(np.abs(multipliers.joined()).max(initial=0.0)) or 1.0
+    parts = [part / size for part in (multipliers.rows, multipliers.cones, multipliers.psd)]
+    yield ConicMultipliers(*(np.where(np.abs(p) > MULTIPLIER_NOISE, p, 0.0) for p in parts))
+    for digits in MULTIPLIER_DIGITS:
+        yield ConicMultipliers(*(np.round(part, digits) for part in parts))
 
 
 def _cost_step(problem: MISDP) -> float:
@@ -431,19 +461,18 @@ class ConicBounding:
         if not np.isinf(np.concatenate(box)).any():
             return multipliers
         given = multipliers.rows[0], multipliers.cones[0], multipliers.psd[0]
+        exact = self.judge.exact_disproof(box, multipliers)
+        if exact is not None:
+            return exact
         unproven = not self.judge.disproves(box, multipliers)
         for ends in self._with_open_ends(box, unproven):
             better = self.polish.improve(*ends, *given, infeasible=True)
-            for each in (self._without_noise(better), better):
-                if self.judge.disproves(box, each):
-                    return each
+            exact = self.judge.exact_disproof(box, better)
+            if exact is not None:
+                return exact
+            if self.judge.disproves(box, better):
+                return better
         return multipliers
-
-    def _without_noise(self, multipliers: ConicMultipliers) -> ConicMultipliers:
-        """Return multipliers whose smallest are zero, as what costs a variable without an end."""
-        least = MULTIPLIER_NOISE * float(np.abs(multipliers.joined()).max(initial=0.0))
-        parts = multipliers.rows, multipliers.cones, multipliers.psd
-        return ConicMultipliers(*(np.where(np.abs(part) > least, part, 0.0) for part in parts))
 
     def _with_open_ends(self, box: Box, unproven: bool) -> list[Box]:
         """Return boxes for which multipliers may be improved.

@@ -24,6 +24,8 @@ def draw_whole_misdp(rng: np.random.Generator) -> MISDP:
             indicators.append(IndicatorConstraint(0, a, b - float(rng.integers(0, 3)), b))
     if rng.random() < 0.2:
         upper[-1] = np.inf
+    if rng.random() < 0.2:
+        lower[int(n > 1)] = -np.inf
     m = int(rng.integers(0, 3))
     b = _whole(rng, m, 3)
     return MISDP(
@@ -37,7 +39,7 @@ def draw_whole_misdp(rng: np.random.Generator) -> MISDP:
         blocks=[_block(rng, n)] if rng.random() < 0.6 else [],
         cones=[_cone(rng, n)] if rng.random() < 0.5 else [],
         indicators=indicators,
-        sense="max" if np.isfinite(upper).all() and rng.random() < 0.3 else "min",
+        sense="max" if np.isfinite([lower, upper]).all() and rng.random() < 0.3 else "min",
     )
 
 

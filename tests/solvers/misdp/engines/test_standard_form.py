@@ -189,3 +189,9 @@ def test_an_indicator_is_no_row_of_merged_variables():
     result = sparseopt.solve(problem)
     assert result.objective == -1.0 and result.x[1] == 1.0
     assert result.verdict is Verdict.VERIFIED
+
+
+def test_a_disproof_without_the_noise_of_its_multipliers():
+    # Both indicators are on; what is left of a cone's multipliers costs the square's own variable.
+    result = sparseopt.solve(draw_conditional(187644))
+    assert result.status is Status.INFEASIBLE and result.verdict is Verdict.VERIFIED

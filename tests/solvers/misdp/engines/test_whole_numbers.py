@@ -40,6 +40,22 @@ def test_what_costs_nothing_needs_no_multipliers():
     assert result.status is Status.OPTIMAL and result.verdict is Verdict.VERIFIED
 
 
+def test_a_disproof_has_as_few_digits_as_its_data():
+    # 2 x + 2 y is at most -2, and at least 0; x and y have one end each.
+    problem = MISDP(
+        c=[-2.0, 0.0],
+        A=[[2.0, 2.0]],
+        row_lower=[-3.0],
+        row_upper=[-2.0],
+        lower=[-2.0, -np.inf],
+        upper=[np.inf, 2.0],
+        integer=[True, False],
+        blocks=[SemidefiniteBlock(np.array([[2.0, 2.0]]))],
+    )
+    result = solve(problem)
+    assert result.status is Status.INFEASIBLE and result.verdict is Verdict.VERIFIED
+
+
 def test_a_gap_that_is_no_rounding_stays_one():
     # Costs of 1e-9 beside no others: a bound of -1e-9 is not 0.
     problem = MISDP(c=[1e-9], lower=[-1.0], upper=[0.0])
