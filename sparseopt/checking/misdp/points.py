@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sparseopt.checking.misdp.implied import ImpliedBounds
-from sparseopt.checking.misdp.rational import (
+from sparseopt.checking.rational import (
     Sign,
     images,
     packed_matrix,

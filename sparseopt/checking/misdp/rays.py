@@ -33,7 +33,8 @@ from sparseopt.checking.misdp.points import (
     second_eigenvalue_margin,
     semidefinite_margin,
 )
-from sparseopt.checking.misdp.rational import (
+from sparseopt.checking.misdp.standard_form import along_rays
+from sparseopt.checking.rational import (
     Sign,
     images,
     packed_matrix,
@@ -41,7 +42,6 @@ from sparseopt.checking.misdp.rational import (
     semidefinite,
     sign_of,
 )
-from sparseopt.checking.misdp.standard_form import along_rays
 from sparseopt.checking.report import Findings
 from sparseopt.problems.base import Array
 from sparseopt.problems.misdp.cones import SecondOrderCone

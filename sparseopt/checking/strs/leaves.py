@@ -36,13 +36,16 @@ on the optimum do not widen.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Literal
 
 import numpy as np
 
 from sparseopt.checking.evidence import Malformed
+from sparseopt.checking.rational import Sign, rationals, semidefinite
 from sparseopt.checking.report import Findings
 from sparseopt.checking.strs.row_bounds import RowPairs, row_sum
 from sparseopt.checking.tolerances import SUM
@@ -65,6 +68,8 @@ _VISIT, _NODE, _CUBE, _ENTRY = 1e-8, 5e-5, 3e-11, 2e-8
 """Seconds of one of these entries, of a node, of a matrix by its cube, and of its entries."""
 _CHUNK = 1_000_000
 """Matrix entries that are factorised at once."""
+_EXACT = 16
+"""Order of the largest matrix that is tried in rational arithmetic."""
 _BY_NORMS = -2
 _SMALLEST = 1e-200
 _CANCELLED = 1e-12
@@ -412,6 +417,10 @@ def unproven_leaf(
             N = _bordered(problem, F, leaves.mu[chunk], bound)
             shift = tolerance / 2.0 - _subtract_rows(N, leaves, chunk, F, problem.d)
             good = _positive(N, shift)
+            for k in np.flatnonzero(~good & (leaves.pair[chunk] < 0)).tolist():
+                good[k] = _exactly_positive(problem, F[k], float(leaves.mu[chunk[k]]), bound)
+                if not good[k]:
+                    break
             if not good.all():
                 at = int(chunk[int(np.argmin(good))])
                 return (
@@ -485,6 +494,29 @@ def _bordered(problem: STRS, F: Array, mu: Array, bound: float) -> Array:
     here = np.arange(1, n + 1)
     N[:, here, here] += mu[:, None]
     return N
+
+
+def _exactly_positive(problem: STRS, F: Array, mu: float, bound: float) -> bool:
+    """Return whether the matrix N of a leaf is positive semidefinite, without rounding.
+
+    An optimum of zero leaves no room for any. Every mu is a proof: that with fewer digits is tried
+    as well.
+    """
+    if len(F) >= _EXACT:
+        return False
+    N = np.empty((len(F) + 1, len(F) + 1), dtype=object)
+    N[0, 1:] = N[1:, 0] = -rationals(problem.linear[F]) / 2
+    N[1:, 1:] = -rationals(problem.A[np.ix_(F, F)])
+    diagonal = np.diagonal(N).copy()
+    with np.errstate(over="ignore"):
+        tried = {mu, float(np.float32(mu))}
+    for each in sorted(filter(math.isfinite, tried)):
+        N[0, 0] = Fraction(bound) - Fraction(each)
+        for i in range(1, len(N)):
+            N[i, i] = diagonal[i] + Fraction(each)
+        if semidefinite(N) is Sign.HOLDS:
+            return True
+    return False
 
 
 def _subtract_rows(N: Array, leaves: SupportLeaves, chunk: Array, F: Array, d: int) -> Array:

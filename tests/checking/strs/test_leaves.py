@@ -266,3 +266,14 @@ def test_one_variable_is_compared_without_rounding():
     problem = STRS([[1.0]], [2.0**-53], d=1)
     assert not leaves_of_checker._bounds_each(problem, np.array([[0]]), 1.0)
     assert leaves_of_checker._bounds_each(problem, np.array([[0]]), np.nextafter(1.0, 2.0))
+
+
+@pytest.mark.parametrize("mu", [-1.0, -1.0000000000000002])
+def test_a_leaf_of_an_optimum_of_zero_is_proven_without_rounding(mu):
+    # max -2 x'x + 2 x_1 over unit vectors of two variables is 0, at x = (1, 0).
+    problem = STRS(np.diag([-2.0, -2.0]), [2.0, 0.0], d=2)
+    result = sparseopt.solve(problem)
+    assert result.objective == pytest.approx(0.0, abs=1e-15)
+    leaf = _leaves([((0, 1), ())], [mu])
+    assert leaves_of_checker.judge(problem, leaf, 0.0).word == "prove"
+    assert leaves_of_checker.judge(problem, leaf, -1e-11).word != "prove"
