@@ -1018,3 +1018,21 @@ def test_what_a_path_says_of_its_problem_is_true(tmp_path, name):
             tree["path"][key] = value
         (tmp_path / "q.json").write_text(json.dumps(tree))
         assert exact.check(tmp_path / "p.npz", tmp_path / "q.json")[0] == "refuted", (key, value)
+
+
+def test_of_two_sets_that_separate_the_worse_one_is_not_the_table_s(tmp_path):
+    # Neighbours 1, 3 and 3, 4 of node 4 both have no minimum; nothing on the path has them.
+    columns = ("++---++-", "-+++-+--", "++--+++-", "++-++++-", "-+---+-+")
+    X = np.array([[1.0 if sign == "+" else -1.0 for sign in column] for column in columns]).T
+    candidates = np.zeros((5, 5), dtype=bool)
+    for node, others in enumerate([[1, 2, 3], [0, 2, 3], [1, 3, 4], [1, 2, 4], [1, 2, 3]]):
+        candidates[node, others] = True
+    problem = L0GraphicalModel(X, Candidates.from_mask(candidates), loss="ising")
+    result = sparseopt.solve(problem)
+    assert verdict(tmp_path, problem, result)[0] == "proven"
+    supports = np.array(result.path.supports)
+    assert supports[14] == 6
+    supports[14] = 3
+    false = result.with_changes(path=replace(result.path, supports=supports))
+    assert verdict(tmp_path, problem, false)[0] != "proven"
+    assert check(problem, false).verdict is not Verdict.VERIFIED

@@ -12,7 +12,7 @@ from itertools import accumulate, pairwise
 
 from ..common.algebra import solve
 from ..common.rationals import DIGITS, ONE, ZERO, decimal, exact, exacts
-from ..common.verdicts import Clock, Refuted, Unproven
+from ..common.verdicts import OBJECTIVE, Clock, Refuted, Unproven
 from ..parametric.models import weights
 
 
@@ -47,14 +47,14 @@ def ising_tables(params, arrays, path):
         nodes.append(Counter())
         for row, count in zip(rows, times, strict=True):
             nodes[-1][tuple(row[j] * row[k] for k in index[a:b])] += count
-        least, fits = [None] * (b - a + 1), {0: ()}
+        least, fits, lows = [None] * (b - a + 1), {0: ()}, {}
         for mask in range(2 ** (b - a)):
             Clock.check()
             on = [k for k in range(b - a) if mask >> k & 1]
             some = projected(nodes[-1], on)
             start = list(fits[mask & (mask - 1)])
             fits[mask] = logistic_fit(some, [0.0, *start] if on else [], float(ridge), float(n))
-            low = logistic_bound(some, fits[mask], ridge, n)
+            lows[mask] = low = logistic_bound(some, fits[mask], ridge, n)
             if least[len(on)] is None or low < least[len(on)]:
                 least[len(on)] = low
         stated = path["supports"].values[at : at + b - a + 1]
@@ -62,6 +62,10 @@ def ising_tables(params, arrays, path):
         if any(mask not in fits or mask.bit_count() > k for k, mask in enumerate(stated)):
             raise Refuted("a stated support is none of its node's")
         tables.append([v / scale for v in accumulate(least, min)])
+        # What a set that separates attains is above its least: its bound is compared.
+        for best, mask in zip(accumulate(least, min), stated, strict=True):
+            if lows[mask] - best > Fraction(OBJECTIVE) * abs(lows[0]):
+                raise Unproven("a node has better neighbours than its table states")
         attained.append([])
         for place, mask in enumerate(stated, at - len(stated)):
             beta = iter(exacts(fits[mask]))
