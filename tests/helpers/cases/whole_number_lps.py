@@ -22,7 +22,7 @@ def draw_whole(rng: np.random.Generator, form: Any) -> ParametricLP:
     m = int(rng.integers(1, 4 if form == "equality" else 5))
     n = int(rng.integers(1, 6))
     shapes: list[Any] = [(m, n), m, m, n, n]
-    return ParametricLP(*(_whole(rng, shape) for shape in shapes), form=form)
+    return ParametricLP(*(whole_numbers(rng, shape) for shape in shapes), form=form)
 
 
 def expected_status(problem: ParametricLP) -> str:
@@ -35,8 +35,9 @@ def expected_status(problem: ParametricLP) -> str:
     return "optimal"
 
 
-def _whole(rng: np.random.Generator, shape: Any) -> Array:
-    numbers = rng.integers(-2, 3, shape).astype(float)
+def whole_numbers(rng: np.random.Generator, shape: Any, largest: int = 2) -> Array:
+    """Return whole numbers up to some size, three times of ten about half of them zero."""
+    numbers = rng.integers(-largest, largest + 1, shape).astype(float)
     return numbers * (rng.random(shape) < 0.5) if rng.random() < 0.3 else numbers
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import scipy.sparse as sp
+from whole_number_lps import whole_numbers
 
 from sparseopt.problems import MISDP, IndicatorConstraint, SecondOrderCone, SemidefiniteBlock
 
@@ -18,7 +19,7 @@ def draw_whole_misdp(rng: np.random.Generator) -> MISDP:
     indicators = []
     if n > 1 and rng.random() < 0.3:
         lower[0], upper[0], integer[0] = 0.0, 1.0, True
-        a = sp.csr_array(np.append(0.0, _whole(rng, n - 1))[None])
+        a = sp.csr_array(np.append(0.0, whole_numbers(rng, n - 1))[None])
         if a.nnz:
             b = float(rng.integers(-3, 4))
             indicators.append(IndicatorConstraint(0, a, b - float(rng.integers(0, 3)), b))
@@ -27,10 +28,10 @@ def draw_whole_misdp(rng: np.random.Generator) -> MISDP:
     if rng.random() < 0.2:
         lower[int(n > 1)] = -np.inf
     m = int(rng.integers(0, 3))
-    b = _whole(rng, m, 3)
+    b = whole_numbers(rng, m, 3)
     return MISDP(
-        c=_whole(rng, n),
-        A=_whole(rng, (m, n)) if m else None,
+        c=whole_numbers(rng, n),
+        A=whole_numbers(rng, (m, n)) if m else None,
         row_lower=b - rng.integers(0, 3, m) if m else None,
         row_upper=b if m else None,
         lower=lower,
@@ -48,7 +49,7 @@ def _block(rng: np.random.Generator, n: int) -> SemidefiniteBlock:
     lower = np.tril_indices(s)
 
     def symmetric() -> Array:
-        M = _whole(rng, (s, s))
+        M = whole_numbers(rng, (s, s))
         return M + M.T
 
     F = np.column_stack([symmetric()[lower] for _ in range(n)])
@@ -58,11 +59,6 @@ def _block(rng: np.random.Generator, n: int) -> SemidefiniteBlock:
 def _cone(rng: np.random.Generator, n: int) -> SecondOrderCone:
     rotated = bool(rng.random() < 0.4)
     size = int(rng.integers(2 + rotated, 5))
-    g = _whole(rng, size)
+    g = whole_numbers(rng, size)
     g[: 1 + rotated] += float(rng.integers(0, 4))
-    return SecondOrderCone(_whole(rng, (size, n)), g, rotated=rotated)
-
-
-def _whole(rng: np.random.Generator, shape: int | tuple[int, ...], largest: int = 2) -> Array:
-    numbers = rng.integers(-largest, largest + 1, shape).astype(float)
-    return numbers * (rng.random(shape) < 0.5) if rng.random() < 0.3 else numbers
+    return SecondOrderCone(whole_numbers(rng, (size, n)), g, rotated=rotated)
