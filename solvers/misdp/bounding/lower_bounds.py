@@ -460,19 +460,22 @@ class ConicBounding:
         """Return Farkas multipliers that cost nothing in variables without a bound."""
         if not np.isinf(np.concatenate(box)).any():
             return multipliers
-        given = multipliers.rows[0], multipliers.cones[0], multipliers.psd[0]
         exact = self.judge.exact_disproof(box, multipliers)
         if exact is not None:
             return exact
+        nearly = None
         unproven = not self.judge.disproves(box, multipliers)
         for ends in self._with_open_ends(box, unproven):
-            better = self.polish.improve(*ends, *given, infeasible=True)
-            exact = self.judge.exact_disproof(box, better)
-            if exact is not None:
-                return exact
-            if self.judge.disproves(box, better):
-                return better
-        return multipliers
+            # Noise that a move would enlarge is left out by those that are tidied before.
+            for each in (multipliers, *tidied(multipliers)):
+                given = each.rows[0], each.cones[0], each.psd[0]
+                better = self.polish.improve(*ends, *given, infeasible=True)
+                exact = self.judge.exact_disproof(box, better)
+                if exact is not None:
+                    return exact
+                if nearly is None and self.judge.disproves(box, better):
+                    nearly = better
+        return multipliers if nearly is None else nearly
 
     def _with_open_ends(self, box: Box, unproven: bool) -> list[Box]:
         """Return boxes for which multipliers may be improved.

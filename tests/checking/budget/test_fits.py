@@ -50,8 +50,9 @@ def test_the_three_agree(draw, seed):
     null = problem.null_losses().repeat(problem.candidates.sizes + 1)
     by_checker = fits.support_losses(problem, found.mask)
     by_path = neighbours.support_losses(problem, found.mask)
-    np.testing.assert_allclose(by_checker / null, found.loss / null, rtol=0, atol=1e-10)
-    np.testing.assert_allclose(by_checker / null, by_path / null, rtol=0, atol=1e-10)
+    # Columns are at angles down to 2e-7, which make 1e-9 of rounding errors on some processors.
+    np.testing.assert_allclose(by_checker / null, found.loss / null, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(by_checker / null, by_path / null, rtol=0, atol=1e-9)
 
 
 @pytest.mark.usefixtures("reduced")

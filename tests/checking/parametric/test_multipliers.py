@@ -40,9 +40,8 @@ def test_only_what_rounding_explains_is_pushed_inside(budget, lam, slope, inside
     program = problem.canonical()
     pieces = Pieces.concatenate(program.phi, program.psi)
     miss, needed = np.array([1e-15, 1e-7, 1e-14]), np.array([[True, False]] * 3)
-    ends = Outside(
-        [(lam,)] * 3, np.full(3, lam), 1.0 - miss[:, None], needed, np.array([1e-6, 1e-6, 1e-7])
-    )
+    spans = [Span.one(lam, 0.0, enough) for enough in (1e-6, 1e-6, 1e-7)]
+    ends = Outside(spans, np.full(3, lam), 1.0 - miss[:, None], needed)
     assert pushed_inside(program, pieces, ends, budget).tolist() == inside
 
 
@@ -51,10 +50,25 @@ def test_nothing_is_pushed_by_more_than_may_be_lost():
     problem = ParametricLP([[1.0, 1.0]], [1e9], [0.0], [1.0, 1.0 - 2e-6], [1.0, 1.0 - 2e-6])
     program = problem.canonical()
     pieces = Pieces.concatenate(program.phi, program.psi)
-    enough = np.array([1e-3, 1e-12])
+    spans = [Span.one(0.0, 0.0, enough) for enough in (1e-3, 1e-12)]
     needed, nu = np.array([[True, False]] * 2), np.full((2, 1), 1.0 - 1e-15)
-    ends = Outside([(0.0,)] * 2, np.zeros(2), nu, needed, enough)
+    ends = Outside(spans, np.zeros(2), nu, needed)
     assert pushed_inside(program, pieces, ends).tolist() == [True, False]
+
+
+def test_a_push_is_judged_where_it_is_charged():
+    """At lam = 0 a step of 1e-15 costs 1e-15; in the middle of the range, half of it, 1e-3."""
+    problem = ParametricLP([[1.0, 1.0]], [1.0], [2.0], [1.0, 1.0 - 2e-6], [1.0, 1.0 - 2e-6])
+    program = problem.canonical()
+    pieces = Pieces.concatenate(program.phi, program.psi)
+    far = 1e12
+    spans = [
+        Span((0.0, far), (0.0, far / 2.0), (1.0, far), enough, 2.0 * far)
+        for enough in [(1e-9, 1e3), (1e-9, 1e-9), (1e-22, 1e3)]
+    ]
+    nu, needed = np.full((3, 1), 1.0 - 1e-15), np.array([[True, False]] * 3)
+    ends = Outside(spans, np.zeros(3), nu, needed)
+    assert pushed_inside(program, pieces, ends).tolist() == [True, False, False]
 
 
 @pytest.mark.thorough(after=1)

@@ -26,8 +26,11 @@ from sparseopt.problems import (
 )
 
 TOLERANCE = 1e-8
-FEASIBILITY = 1e-10
 """Of objective values, relative to 1 + their size."""
+LAST_DIGITS = 1e-15
+"""What a stated lam may be off by, relative to itself."""
+FEASIBILITY = 1e-10
+"""Of shorter steps of lam a linear program says nothing."""
 
 
 # ---- cases
@@ -222,12 +225,15 @@ def complaints(
 
     The path must be verified by the checker and end at lam = 0, or where the textbook program
     becomes infeasible. At random lam, at knots and at both ends, the objective, in closed form
-    and as the path states it, must be that of the textbook program.
+    and as the path states it, must be that of the textbook program, up to what a rounded lam makes
+    of a steep path. Where the last digits of the data decide, as the result says, a path may be
+    `unproven`: which problem it is depends on how the processor rounds.
     """
     problem = case(model, seed, bounded)
     name = f"{model} seed {seed} ({problem!r})"
     result = sparseopt.solve(problem, backend=backend)
-    if str(result.verdict) != "verified":
+    by_digits = any("last digits of the data" in note for note in result.notes)
+    if str(result.verdict) not in (("verified", "unproven") if by_digits else ("verified",)):
         yield f"{name}: {result.status}, {result.verdict}: {'; '.join(result.check_messages)}"
     path = result.path
     if path is None:
@@ -249,16 +255,18 @@ def complaints(
     for lam, (status, value) in known.items():
         if status != "optimal":
             # At its very end a path is feasible by no more than rounding; and where the last digits
-            # of the data decide, as the result says, a program in doubles says nothing.
-            if lam > end and not any("last digits of the data" in note for note in result.notes):
+            # of the data decide, a program in doubles says nothing.
+            if lam > end and not by_digits:
                 yield f"{name}: the linear program is {status} at lam = {lam!r}"
             continue
+        least = path.objective_at(lam)
+        steep = abs(path.objective_at(max(end, lam * (1.0 - LAST_DIGITS))) - least)
         for said, own in (
-            ("path", path.objective_at(lam)),
+            ("path", least),
             ("above", problem.objective(path.at(lam, "above"), lam)),
             ("below", problem.objective(path.at(lam, "below"), lam)),
         ):
-            if not abs(own - value) <= TOLERANCE * (1.0 + abs(value)):
+            if not abs(own - value) <= TOLERANCE * (1.0 + abs(value)) + steep:
                 yield f"{name}: {said} {own!r} at lam = {lam!r}, the linear program {value!r}"
     if path.stopped_by == "infeasible_below":
         below = end * (1.0 - 1e-3)

@@ -249,20 +249,21 @@ def test_rare_paths_are_verified(case):
 @pytest.mark.parametrize(
     ("case", "expected"),
     [
-        (("differential-network", "offset", 410058), "short"),
-        (("matrix-dantzig", "offset", 480022), "short"),
-        (("differential-network", "units", 480053), "verified"),
+        (("differential-network", "offset", 410058), {"short", "unproven"}),
+        (("matrix-dantzig", "offset", 480022), {"short"}),
+        (("differential-network", "units", 480053), {"verified"}),
     ],
 )
 def test_a_walk_that_lost_its_digits_is_not_kept(case, expected):
     """Of 105,600 paths these were refuted.
 
     Of the first two double precision has no digits left, but it came further down, or had a proof
-    that the end is one. In the third a coefficient was put on its kink at the end, which a row with
-    a coefficient of 1e12 notices.
+    that the end is one. Products that a processor rounds in another way make other data of the
+    first, whose end is in doubt. In the third a coefficient was put on its kink at the end, which a
+    row with a coefficient of 1e12 notices.
     """
     outcome, why = raw_data.outcome(raw_data.case(*case)[0], seconds=100.0)
-    assert outcome == expected, why
+    assert outcome in expected, why
 
 
 def test_an_end_that_only_rounding_proves_is_not_verified():

@@ -423,8 +423,8 @@ class PathMultipliers:
         excess = dual_point(self._program, nu).excess(lam[:, None])
         some = np.flatnonzero(excess.any(axis=1))
         spans = [ends.span(at, k).share(1.0 / len(dear[at])) for at, k in each]
-        lams, enough = [spans[e].lams for e in some], np.array([spans[e].least for e in some])
-        outside = Outside(lams, lam[some], nu[some], ~(excess[some, :p] <= 0.0), enough)
+        needed = ~(excess[some, :p] <= 0.0)
+        outside = Outside([spans[e] for e in some], lam[some], nu[some], needed)
         inside = pushed_inside(self._program, self._pieces, outside)
         return dear.keys() - {each[e][0] for e in some[~inside]}
 
@@ -502,8 +502,8 @@ class PathMultipliers:
     def _settled(self, each: _Open, budget: Budget) -> bool:
         given, span = (self._program, self._pieces), each.span
         lam, nu, needed = each.lam, each.nu, each.needed
-        lams, enough = ((np.inf,), np.inf) if span is None else (span.lams, span.least)
-        outside = Outside([lams], np.array([lam]), nu[None], needed[None], np.array([enough]))
+        ranges = [Span.one(np.inf, 0.0, np.inf) if span is None else span]
+        outside = Outside(ranges, np.array([lam]), nu[None], needed[None])
         if pushed_inside(*given, outside, budget).all():
             return True
         for equations, free in self._choices(each.segment):
@@ -511,7 +511,7 @@ class PathMultipliers:
                 settled = rates_nearby(*given, nu, needed, budget, equations, free)
             else:
                 less = charge_nearby(*given, span, lam, nu, needed, budget, equations, free)
-                settled = less is not None and less <= enough
+                settled = less is not None and less <= span.least
             if settled:
                 return True
         return False

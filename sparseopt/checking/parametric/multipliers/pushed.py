@@ -15,7 +15,7 @@ import numpy as np
 from sparseopt.checking.parametric.evaluation.point import rounding_errors
 from sparseopt.checking.parametric.evaluation.rational import Budget, entries
 from sparseopt.checking.parametric.multipliers.nearby import clipped, exact_slopes, outer_slopes
-from sparseopt.checking.parametric.multipliers.reach import LINES, STEP, Lams, inward
+from sparseopt.checking.parametric.multipliers.reach import LINES, STEP, Span, inward
 from sparseopt.checking.tolerances import SEGMENT
 from sparseopt.problems.base import Array
 from sparseopt.problems.parametric.pieces import Pieces
@@ -31,22 +31,20 @@ class Outside:
 
     Attributes
     ----------
-    lams : list of tuples of float
-        Ranges in which the moved multipliers are to prove no less.
+    spans : list of Span
+        Where the moved multipliers are to prove no less, and how much less is enough, beside
+        SEGMENT of its terms: a move falls evenly to the other end.
     lam : array of shape (q,)
         An end of each; infinite for the rates of nu and of the slopes.
     nu : array of shape (q, m)
     needed : bool array of shape (q, p)
         The variables that may be outside.
-    enough : array of shape (q,)
-        How much less the moved multipliers may prove, beside SEGMENT of its terms.
     """
 
-    lams: list[Lams]
+    spans: list[Span]
     lam: Array
     nu: Array
     needed: Array
-    enough: Array
 
 
 def pushed_inside(
@@ -108,18 +106,26 @@ def _all_multipliers(program: PiecewiseLinearProgram, nu: Array) -> Array:
 
 def _affordable(pieces: Pieces, ends: Outside, moves: Array, sizes: Array) -> Array:
     """Return which part of a step loses no more than it may, shape (q,)."""
-    endless = np.isinf([lams[-1] for lams in ends.lams])
-    first = np.array([lams[0] if np.isfinite(lams[0]) else 0.0 for lams in ends.lams])
-    last = np.where(endless, first, [lams[-1] for lams in ends.lams])
-    kinks = [pieces.kink + lam[:, None] * pieces.kink_rate for lam in (first, last)]
+    endless = np.isinf([span.lams[-1] for span in ends.spans])
+    first = [span.lams[0] if np.isfinite(span.lams[0]) else 0.0 for span in ends.spans]
+    least = np.array([span.least for span in ends.spans])
+    places = [
+        (
+            np.where(endless, first, [span.at[end] for span in ends.spans]),
+            np.where(endless, least, [span.enough[end] for span in ends.spans]),
+        )
+        for end in (0, -1)
+    ]
+    kinks = [(pieces.kink + at[:, None] * pieces.kink_rate, enough) for at, enough in places]
     if endless.any():
-        kinks += [np.where(endless[:, None], kink, 0.0) for kink in (pieces.kink, pieces.kink_rate)]
+        far = (pieces.kink, pieces.kink_rate)
+        kinks += [(np.where(endless[:, None], kink, 0.0), least) for kink in far]
     part = np.full(len(moves), SEGMENT / STEP)
-    for kink in kinks:
+    for kink, enough in kinks:
         reach = np.maximum.reduceat(np.abs(kink), pieces.ptr[:-1], axis=1)
         lost, terms = ((reach * each).sum(axis=1) for each in (moves, sizes))
         most = np.full(len(lost), np.inf)
-        np.divide(np.minimum(ends.enough, SEGMENT * terms), lost, out=most, where=lost > 0.0)
+        np.divide(np.minimum(enough, SEGMENT * terms), lost, out=most, where=lost > 0.0)
         part = np.minimum(part, most)
     return part
 
