@@ -13,6 +13,10 @@ PROOF_LOSS = 1e-8
 """What a bound may lose, relative to it and the costs, for multipliers that leave no reduced cost
 of a variable without ends."""
 
+CHEAP = 1e-6
+"""Free variables whose derived ends are charged less than this, relative to the costs or the
+largest multiplier of a disproof, are tried without these ends."""
+
 PROOF_MARGIN = 1e-7
 """By what the final bound is lowered for the checker's enclosure of such multipliers, relative to
 it and the costs, where the gap that was asked allows it; by PROOF_LOSS where it does not."""
@@ -94,6 +98,9 @@ MULTIPLIER_DIGITS = (8, 4, 2)
 
 DISPROOF = 2e-9
 """Value that a disproof must have, relative to its terms; the checker asks for half of it."""
+
+DIVERGED = 1e100
+"""A relaxation whose costs are beyond this is left to another solver."""
 
 LARGEST_BOUND = 1e3
 """Bounds beyond this times the largest cost leave no reduced cost out: a small one may hide a
@@ -200,7 +207,7 @@ POLISH_NOISE = 1e-9
 POLISH_RANK = 1e-14
 """Singular values of these equations below this, relative to the largest, are zero."""
 
-POLISH_TRACE = 1e-20
+POLISH_TRACE = 1e-16
 """Entries this small beside the others are what rounding leaves of a zero."""
 
 # ---- Presolving

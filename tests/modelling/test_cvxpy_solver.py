@@ -232,13 +232,13 @@ def test_a_limit_gives_what_is_known_and_values_are_a_warm_start():
 
 @pytest.mark.thorough
 def test_where_no_choice_has_an_interior_there_is_an_optimum(capfd):
-    """Four rows of six entries leave a singular matrix; Clarabel panics at such nodes."""
+    """Four rows of six entries leave a singular matrix; Clarabel's iterates diverge there."""
     problem, _ = sensors(8, 4)
     value = problem.solve(solver=sparseopt.cvxpy.MISDP(backend="misdp-bnb"))
     assert (problem.status, value) == (cp.OPTIMAL, pytest.approx(0.0, abs=1e-6))
     assert problem.solver_stats.extra_stats.verdict is Verdict.VERIFIED
-    # The panic's page goes to standard error, at some nodes and not at all of them.
-    assert capfd.readouterr().err.count("panicked") <= 3
+    # A panic of Rust writes a page to standard error.
+    assert capfd.readouterr().err == ""
 
 
 def test_a_limit_before_any_point_is_an_error():

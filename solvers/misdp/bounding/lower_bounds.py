@@ -20,6 +20,7 @@ from ..relaxations.conic import ConicForm, NodeProgram, relaxed
 from ..relaxations.relaxation import ConicSolver, Raw
 from ..settings import (
     BOUND_ROUNDING,
+    CHEAP,
     DISPROOF,
     INSIDE,
     INSIDE_GAP,
@@ -136,10 +137,10 @@ class Judge:
         size = abs(value + self.safe.sign * self._offset)
         return max(BOUND_ROUNDING * size, self.rounding_at_zero)
 
-    def reduced_costs(self, multipliers: ConicMultipliers) -> Array:
-        """Return c - A'y - F'z - M*(Z), shape (n,), in plain arithmetic."""
-        dual = np.concatenate([multipliers.rows[0], multipliers.cones[0], multipliers.psd[0]])
-        return np.asarray(self._costs - self.forms @ dual)
+    def reduced_costs(self, multipliers: ConicMultipliers, infeasible: bool = False) -> Array:
+        """Return c - A'y - F'z - M*(Z), shape (n,), in plain arithmetic; for c = 0 of Farkas'."""
+        terms = self.forms @ multipliers.joined()
+        return np.asarray(-terms if infeasible else self._costs - terms)
 
     def value(self, box: Box, multipliers: ConicMultipliers) -> float:
         """Return the proven lower bound of the costs on the box.
@@ -193,13 +194,14 @@ class Judge:
         value, nearly, margin, uncharged = self._disproof(box, multipliers)
         return value >= margin or (nearly >= margin and uncharged <= UNCHARGED * nearly)
 
+    def disproves_exactly(self, box: Box, multipliers: ConicMultipliers) -> bool:
+        """Return whether the multipliers prove that the box is empty, rounding errors or not."""
+        value, _, margin, _ = self._disproof(box, multipliers)
+        return value >= margin
+
     def exact_disproof(self, box: Box, multipliers: ConicMultipliers) -> ConicMultipliers | None:
         """Return multipliers, those given or tidied ones, that prove that the box is empty."""
-        for each in (multipliers, *tidied(multipliers)):
-            value, _, margin, _ = self._disproof(box, each)
-            if value >= margin:
-                return each
-        return None
+        return next((m for m in tidied(multipliers) if self.disproves_exactly(box, m)), None)
 
     def _disproof(
         self, box: Box, multipliers: ConicMultipliers
@@ -211,9 +213,10 @@ class Judge:
 
 
 def tidied(multipliers: ConicMultipliers) -> Iterator[ConicMultipliers]:
-    """Yield Farkas multipliers whose smallest are zero, and with fewer and fewer digits.
+    """Yield Farkas multipliers whose smallest are zero, as they are, and with less and less digits.
 
-    Rounding errors of theirs are charged at the ends of variables, and some have none.
+    Rounding errors of theirs are charged at the ends of variables, and some have none, or one that
+    the checker does not derive.
 
     Parameters
     ----------
@@ -223,6 +226,7 @@ def tidied(multipliers: ConicMultipliers) -> Iterator[ConicMultipliers]:
     size = float(np.abs(multipliers.joined()).max(initial=0.0)) or 1.0
     parts = [part / size for part in (multipliers.rows, multipliers.cones, multipliers.psd)]
     yield ConicMultipliers(*(np.where(np.abs(p) > MULTIPLIER_NOISE, p, 0.0) for p in parts))
+    yield multipliers
     for digits in MULTIPLIER_DIGITS:
         yield ConicMultipliers(*(np.round(part, digits) for part in parts))
 
@@ -312,7 +316,7 @@ class ConicBounding:
             return idle
         self.solves += 1
         raw = self.solver.solve(program, cutoff - program.constant, loose)
-        found = self._read(box, program, raw, whole=not loose)
+        found = self._read(box, program, raw, whole=not loose, enough=cutoff)
         if margin == 0.0 and not found.infeasible and not _useful(found):
             disproof = self._disprove(box, program)
             if disproof is not None:
@@ -356,8 +360,19 @@ class ConicBounding:
             take(self.relax(box, np.inf, margin=-lacking))
         return found
 
-    def _read(self, box: Box, program: NodeProgram, raw: Raw, whole: bool = True) -> Relaxed:
-        """Judge an answer; `whole` where it was to be solved to the end."""
+    def _read(
+        self,
+        box: Box,
+        program: NodeProgram,
+        raw: Raw,
+        whole: bool = True,
+        enough: float = np.inf,
+    ) -> Relaxed:
+        """Judge an answer; `whole` where it was to be solved to the end.
+
+        Multipliers that rest on no derived end of free variables may prove less than others do, as
+        long as it is `enough`: the checker may not derive it.
+        """
         form, judge = self.form, self.judge
         x = None if raw.x is None else form.point(program, raw.x)
         direction = None
@@ -373,10 +388,11 @@ class ConicBounding:
             return Relaxed(np.inf, multipliers, True, word=raw.word)
         value = judge.value(box, multipliers)
         given = multipliers.rows[0], multipliers.cones[0], multipliers.psd[0]
-        for ends in self._with_open_ends(box, bool(np.isinf(value))):
+        for ends in self._with_open_ends(box, multipliers, bool(np.isfinite(value))):
             better = self.polish.improve(*ends, *given)
             value_then = judge.value(box, better)
-            if value_then > value - PROOF_LOSS * max(judge.scale, abs(value)):
+            little = value_then > value - PROOF_LOSS * max(judge.scale, abs(value))
+            if little or value_then >= enough:
                 value, multipliers = value_then, better
                 break
         ends_alone = judge.value(box, judge.safe.zero())
@@ -404,7 +420,7 @@ class ConicBounding:
             return multipliers
         other = self.form.multipliers(program, raw.dual)
         best, most = multipliers, self._inside(multipliers)
-        for ends in self._with_open_ends(box, unproven=False):
+        for ends in self._with_open_ends(box, multipliers, proven=True):
             y, z, Z = _between(multipliers, other, INSIDE_SHARE)
             better = self.polish.improve(*ends, y, z, Z)
             enough = value - PROOF_LOSS * max(self.judge.scale, abs(value))
@@ -457,39 +473,52 @@ class ConicBounding:
         return Relaxed(np.inf, multipliers, True, word="a constraint without free variables")
 
     def _as_disproof(self, box: Box, multipliers: ConicMultipliers) -> ConicMultipliers:
-        """Return Farkas multipliers that cost nothing in variables without a bound."""
-        if not np.isinf(np.concatenate(box)).any():
-            return multipliers
-        exact = self.judge.exact_disproof(box, multipliers)
-        if exact is not None:
-            return exact
-        nearly = None
-        unproven = not self.judge.disproves(box, multipliers)
-        for ends in self._with_open_ends(box, unproven):
-            # Noise that a move would enlarge is left out by those that are tidied before.
-            for each in (multipliers, *tidied(multipliers)):
+        """Return Farkas multipliers that cost nothing in variables without a bound.
+
+        Neither do they where a bound is derived, if that can be had: the checker may not derive it.
+        """
+        judge, nearly = self.judge, None
+        proven = judge.disproves_exactly(box, multipliers)
+        boxes = self._with_open_ends(box, multipliers, proven, infeasible=True)
+        for ends in boxes:
+            exact = judge.exact_disproof(ends, multipliers)
+            if exact is not None:
+                return exact
+            # Noise that a move would enlarge is left out before.
+            for each in tidied(multipliers):
                 given = each.rows[0], each.cones[0], each.psd[0]
                 better = self.polish.improve(*ends, *given, infeasible=True)
-                exact = self.judge.exact_disproof(box, better)
-                if exact is not None:
-                    return exact
-                if nearly is None and self.judge.disproves(box, better):
+                if judge.disproves_exactly(ends, better):
+                    return better
+                if nearly is None and judge.disproves(box, better):
                     nearly = better
         return multipliers if nearly is None else nearly
 
-    def _with_open_ends(self, box: Box, unproven: bool) -> list[Box]:
-        """Return boxes for which multipliers may be improved.
+    def _with_open_ends(
+        self, box: Box, multipliers: ConicMultipliers, proven: bool, infeasible: bool = False
+    ) -> list[Box]:
+        """Return boxes for which multipliers may be improved; the last is the one given.
 
         First that with free variables free, for what rounding leaves of their reduced costs would
-        be charged at ends that are derived; then the box, where free variables are in it or nothing
-        is proven.
+        be charged at ends that are derived, and the checker may not derive them; then that where
+        those are free that cost next to nothing. None where multipliers cannot be improved.
         """
         free = self.free & (box[0] < box[1])
         if not free.any():
-            return [box] if unproven and np.isinf(np.concatenate(box)).any() else []
-        opened = np.where(free, -np.inf, box[0]), np.where(free, np.inf, box[1])
-        derived = (free & (np.isfinite(box[0]) | np.isfinite(box[1]))).any()
-        return [opened, box] if derived else [box]
+            return [] if proven or not np.isinf(np.concatenate(box)).any() else [box]
+        derived = free & (np.isfinite(box[0]) | np.isfinite(box[1]))
+        if not derived.any():
+            return [box]
+        costs = self.judge.reduced_costs(multipliers, infeasible)
+        size = np.abs(multipliers.joined()).max(initial=0.0) if infeasible else self.judge.scale
+        sets = [free]
+        with np.errstate(invalid="ignore"):
+            charged = np.abs(costs) * np.maximum(np.abs(box[0]), np.abs(box[1]))
+            cheap = derived & (charged <= CHEAP * size)
+        if cheap.any() and not cheap[free].all():
+            sets.append(cheap)
+        opened = [(np.where(s, -np.inf, box[0]), np.where(s, np.inf, box[1])) for s in sets]
+        return [*opened, box]
 
     def _settled(self, box: Box, x: Array) -> Relaxed:
         """Judge a box that is one point: it is feasible, or an eigenvector disproves it."""

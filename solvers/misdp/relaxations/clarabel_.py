@@ -11,6 +11,7 @@ from sparseopt.backend import Control
 from sparseopt.problems.base import Array
 from sparseopt.problems.misdp.cones import triangle
 
+from ..settings import DIVERGED
 from .conic import NodeProgram
 from .relaxation import Raw
 
@@ -20,12 +21,12 @@ class ClarabelRelaxation:
 
     Attributes
     ----------
-    panicked : bool
-        Whether a solve ended by a panic of Rust, which writes a page to standard error.
+    failed : bool
+        Whether iterates of a solve left the range of numbers, or would have.
     """
 
     name = "clarabel"
-    panicked = False
+    failed = False
 
     def __init__(self, control: Control, tolerance: float) -> None:
         with control.uncounted():
@@ -63,22 +64,29 @@ class ClarabelRelaxation:
         solver = clarabel.DefaultSolver(
             self._zero(k), program.q, _columns(C), program.b[rows], cones, settings
         )
-        # Called at every iteration: there Python sees Ctrl-C.
-        solver.set_termination_callback(
-            lambda info: (
-                control.interrupted
-                or (info.cost_dual > cutoff + abs(info.cost_dual) * 1e-6 and info.res_dual < 1e-9)
-            )
-        )
+        diverged = False
+
+        def done(info: Any) -> bool:
+            """Called at every iteration: there Python sees Ctrl-C."""
+            nonlocal diverged
+            # Some iterations later LAPACK would find no eigenvalues, and Rust panic.
+            diverged = not (abs(info.cost_primal) < DIVERGED and abs(info.cost_dual) < DIVERGED)
+            known = info.cost_dual > cutoff + abs(info.cost_dual) * 1e-6 and info.res_dual < 1e-9
+            return bool(control.interrupted or known or diverged)
+
+        solver.set_termination_callback(done)
         try:
             solution = solver.solve()
         except BaseException as error:
             # A panic of Rust, such as an eigenvalue that LAPACK does not find, is no Exception.
             if type(error).__name__ != "PanicException":
                 raise
-            self.panicked = True
+            self.failed = True
             return Raw(None, None, f"panic: {error}")
         word = str(solution.status)
+        if diverged:
+            self.failed = True
+            return Raw(None, None, "diverged")
         x, z = np.array(solution.x), np.array(solution.z)
         dual = np.empty_like(z)
         dual[rows] = z

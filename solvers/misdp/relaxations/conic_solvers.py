@@ -39,8 +39,8 @@ class BySize:
             small = small and (
                 order >= BARRIER_ORDER or (order >= BARRIER_SMALL_ORDER and k <= 2 * order)
             )
-        # Where Clarabel panicked at one node it would at many of the same tree.
-        small = small or self._clarabel.panicked
+        # Where Clarabel fails at one node it does at many of the same tree.
+        small = small or self._clarabel.failed
         first, second = (
             (self._barrier, self._clarabel) if small else (self._clarabel, self._barrier)
         )

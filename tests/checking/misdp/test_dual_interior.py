@@ -41,6 +41,17 @@ def test_bounds_are_rounded_in_the_unit_of_the_costs_that_prevail(seed):
     assert result.verdict is Verdict.VERIFIED
 
 
+@pytest.mark.parametrize("seed", [118526, 191192, 233346, 380572, 532388, 800400])
+def test_no_proof_rests_on_an_end_that_only_the_engine_derives(seed):
+    """Of a cone's multipliers rounding left 1e-11, which cost variables of that cone alone.
+
+    Each was refuted on one processor or another.
+    """
+    result = sparseopt.solve(draw_free(seed), backend="misdp-bnb")
+    assert result.status is Status.OPTIMAL
+    assert result.verdict is Verdict.VERIFIED
+
+
 def interior_of(problem: MISDP) -> tuple[np.ndarray, np.ndarray, float]:
     """Return the multipliers inside their cones of a certificate, their kinds, and the bound."""
     result = sparseopt.solve(problem, backend="misdp-bnb")
