@@ -1,4 +1,4 @@
-"""Exact arithmetic on floating-point numbers: signs of sums, and semidefinite matrices."""
+"""Exact arithmetic on floating-point numbers: signs of sums, cones and semidefinite matrices."""
 
 from __future__ import annotations
 
@@ -76,6 +76,20 @@ def packed_matrix(entries: Array, size: int) -> Array:
     matrix = np.zeros((size, size), dtype=entries.dtype)
     matrix[rows, columns] = matrix[columns, rows] = entries
     return matrix
+
+
+def in_cone(u: Array, rotated: bool) -> bool:
+    """Return whether fractions are in a second-order cone: head >= norm of the tail.
+
+    Parameters
+    ----------
+    u : object array of shape (k,)
+        The head first; of a rotated cone both heads, 2 u_0 u_1 >= sum of the other squares.
+    rotated : bool
+    """
+    heads, tail = u[: 1 + rotated], u[1 + rotated :]
+    head = 2 * heads[0] * heads[1] if rotated else heads[0] ** 2
+    return bool(min(heads) >= 0 and head >= sum(v**2 for v in tail))
 
 
 class Sign(Enum):

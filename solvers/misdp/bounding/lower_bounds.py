@@ -223,12 +223,22 @@ def tidied(multipliers: ConicMultipliers) -> Iterator[ConicMultipliers]:
     multipliers : ConicMultipliers
         Of one box.
     """
-    size = float(np.abs(multipliers.joined()).max(initial=0.0)) or 1.0
-    parts = [part / size for part in (multipliers.rows, multipliers.cones, multipliers.psd)]
+    parts = _scaled(multipliers)
     yield ConicMultipliers(*(np.where(np.abs(p) > MULTIPLIER_NOISE, p, 0.0) for p in parts))
     yield multipliers
+    yield from of_few_digits(multipliers)
+
+
+def of_few_digits(multipliers: ConicMultipliers) -> Iterator[ConicMultipliers]:
+    """Yield Farkas multipliers of one box with less and less digits, the largest at 1."""
+    parts = _scaled(multipliers)
     for digits in MULTIPLIER_DIGITS:
         yield ConicMultipliers(*(np.round(part, digits) for part in parts))
+
+
+def _scaled(multipliers: ConicMultipliers) -> list[Array]:
+    size = float(np.abs(multipliers.joined()).max(initial=0.0)) or 1.0
+    return [part / size for part in (multipliers.rows, multipliers.cones, multipliers.psd)]
 
 
 def _cost_step(problem: MISDP) -> float:
@@ -478,9 +488,13 @@ class ConicBounding:
         Neither do they where a bound is derived, if that can be had: the checker may not derive it.
         """
         judge, nearly = self.judge, None
+        if np.isinf(np.concatenate(box)).any():
+            # Whole numbers prove in the checker's rational arithmetic what rounding leaves open.
+            few = [each for each in of_few_digits(multipliers) if judge.disproves(box, each)]
+            if len(few) > 1:
+                return few[-1]
         proven = judge.disproves_exactly(box, multipliers)
-        boxes = self._with_open_ends(box, multipliers, proven, infeasible=True)
-        for ends in boxes:
+        for ends in self._with_open_ends(box, multipliers, proven, infeasible=True):
             exact = judge.exact_disproof(ends, multipliers)
             if exact is not None:
                 return exact
@@ -492,7 +506,7 @@ class ConicBounding:
                     return better
                 if nearly is None and judge.disproves(box, better):
                     nearly = better
-        return multipliers if nearly is None else nearly
+        return nearly or multipliers
 
     def _with_open_ends(
         self, box: Box, multipliers: ConicMultipliers, proven: bool, infeasible: bool = False

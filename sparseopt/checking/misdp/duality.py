@@ -9,7 +9,8 @@ Z of the matrices prove
 if z lies in the cone and Z is positive semidefinite (Jansson, Chaykin and Keil 2007). Multipliers
 that are not quite so are moved: an entry of y that would need an open side of its row becomes 0, z
 is lifted along the head of its cone, Z is shifted by a multiple of the identity. What was moved
-shows in r, and is charged there.
+shows in r, and is charged there. Where that leaves no proof, multipliers on the boundary of their
+cones are looked at in rational arithmetic: whole numbers need not be moved.
 
 Rounding errors are bounded as they are made. A variable without an end on the side that r needs
 leaves no room for them: there the sign of r is decided in rational arithmetic, and where that does
@@ -22,7 +23,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -30,6 +31,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from sparseopt.checking.misdp.enclosure import Enclosure, Part, enclosed
+from sparseopt.checking.rational import Sign, in_cone, packed_matrix, rationals, semidefinite
 from sparseopt.installed import Deferred
 from sparseopt.problems.base import Array
 from sparseopt.problems.misdp.cones import matrix_variable, triangle, unpack_symmetric
@@ -47,6 +49,8 @@ terms may come from rounding: the leaf is then not proven, but not called wrong 
 _ROUNDS = 3
 """How often columns are added to those of an enclosure."""
 _TINY = float(np.nextafter(0.0, 1.0))
+_CONE = 64
+"""Length of the largest cone whose multiplier is looked at in rational arithmetic."""
 _EXACT = 400_000
 """Coefficients that are added in rational arithmetic for one problem; no sign is decided beyond."""
 
@@ -187,6 +191,8 @@ class WeakDuality:
             best = max(best, max(others, key=_proven), key=lambda bound: bound.nearly)
         # What is wrong by more than rounding is not looked at again.
         tries: Iterable[Any] = ()
+        if best.nearly > -math.inf and value < wanted:
+            value, size = max((value, size), self._exactly(box, costs, given))
         if best.nearly > -math.inf:
             tries = itertools.product(self._ways, ends, (False, True))
         for absorb, (low, high), equations in tries:
@@ -303,6 +309,24 @@ class WeakDuality:
             chosen |= more
         return nothing
 
+    def _exactly(self, box: tuple[Array, Array], costs: Array, given: Array) -> tuple[float, float]:
+        """Return what multipliers prove that are in their cones exactly, and the size of terms."""
+        inside = []
+        for here, rotated in self._cones:
+            u = given[here]
+            if len(u) <= _CONE and in_cone(rationals(u), rotated):
+                inside.append(here)
+        for here, order, *_ in self._blocks:
+            if semidefinite(packed_matrix(rationals(given[here]), order)) is Sign.HOLDS:
+                inside.append(here)
+        if not inside:
+            return -math.inf, 0.0
+        dual = self._in_the_cones(given[None])
+        for here in inside:
+            dual[0, here] = given[here]
+        found = self._bound(box, costs, dual, False, inside=inside).only()
+        return found.value, found.size
+
     def _in_the_cones(self, given: Array) -> Array:
         """Drop multipliers of open sides, and lift those of cones, in a stack of leaves."""
         problem, dual = self._problem, given.copy()
@@ -327,8 +351,12 @@ class WeakDuality:
         dual: Array,
         absorb: bool,
         near: Enclosure | None = None,
+        inside: Sequence[slice] = (),
     ) -> LeafBounds:
-        """Return what a stack of multipliers proves, or those that are only known to be near."""
+        """Return what a stack of multipliers proves, or those that are only known to be near.
+
+        Those of the matrices `inside` are semidefinite exactly.
+        """
         problem, dual = self._problem, dual.copy()
         absorbed = []
         # Matrices of variables come last: what they absorb depends on all other multipliers.
@@ -348,7 +376,7 @@ class WeakDuality:
             # Errors of computed eigenvalues are of the order of s eps |Z|.
             least = values[:, 0] - 6.0 * size * _EPS * np.abs(values).max(axis=1) - unsure
             shift = np.maximum(0.0, -least)[:, None]
-            if near is not None and free is None:
+            if free is None and (near is not None or here in inside):
                 # They are inside.
                 shift[:] = 0.0
             entries += np.where(diagonal, shift, 0.0)

@@ -28,6 +28,7 @@ from sparseopt.checking.misdp.implied import ImpliedBounds
 from sparseopt.checking.rational import (
     Sign,
     images,
+    in_cone,
     packed_matrix,
     rationals,
     semidefinite,
@@ -240,11 +241,7 @@ def _judge_cone(problem: MISDP, cone: SecondOrderCone, x: Array, name: str, judg
 
 def _holds(cone: SecondOrderCone, x: Array) -> bool:
     """Return whether a point is in a cone, without rounding."""
-    moves = images(cone.F, x)
-    u = [move + Fraction(g) for move, g in zip(moves, cone.g.tolist(), strict=True)]
-    heads, tail = u[: 1 + cone.rotated], u[1 + cone.rotated :]
-    head = 2 * heads[0] * heads[1] if cone.rotated else heads[0] ** 2
-    return bool(min(heads) >= 0 and head >= sum(v**2 for v in tail))
+    return in_cone(images(cone.F, x) + rationals(cone.g), cone.rotated)
 
 
 def _beyond(u: Array, rotated: bool) -> float:

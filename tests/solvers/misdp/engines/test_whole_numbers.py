@@ -112,3 +112,23 @@ def test_a_point_at_the_tip_of_a_cone_is_in_it(rotated):
     )
     result = solve(problem)
     assert result.verdict is Verdict.VERIFIED and np.array_equal(result.x, [-1.0, -1.0, -1.0])
+
+
+BOUNDARY = [
+    [3903, 2481],
+    [3903, 3644],
+    [3904, 427],
+    [3905, 236],
+    [3905, 3331],
+    [3906, 2131],
+    [3908, 1313],
+    [3908, 2079],
+]
+"""Infeasible: the only multipliers that prove it are on the boundary of their cones."""
+
+
+@pytest.mark.parametrize("seed", BOUNDARY)
+def test_multipliers_on_the_boundary_of_their_cones_prove_what_whole_numbers_ask(seed):
+    """A variable without an end leaves no room for a shift by rounding; fractions need none."""
+    result = solve(draw_whole_misdp(np.random.default_rng(seed)))
+    assert result.status is Status.INFEASIBLE and result.verdict is Verdict.VERIFIED
