@@ -131,6 +131,8 @@ def unit_vectors(seed):
 OTHERS = {
     "unequal samples": lambda seed: selection(seed, (8, 10)),
     "quadratic kernel": lambda seed: selection(seed, (9, 9), "quadratic", 0.0),
+    "gaussian kernel": lambda seed: selection(seed, (6, 6), "gaussian"),
+    "gaussian kernel, unequal": lambda seed: selection(seed, (5, 8), "gaussian", 0.2),
     "quadratic kernel, unequal": lambda seed: selection(seed, (9, 7), "quadratic", 0.0),
     "ising with a ridge": lambda seed: spins(seed, ridge=0.01),
     "ising sums": lambda seed: spins(seed, scaling="rss"),
@@ -193,6 +195,21 @@ def test_the_other_families_are_proven_and_worse_answers_are_not(tmp_path, name)
     assert verdict(tmp_path, problem, promise)[0] != "proven"
     better = result.with_changes(objective=result.objective + step, bound=result.bound + step)
     assert verdict(tmp_path, problem, better)[0] == "refuted"
+
+
+def test_a_selection_by_the_gaussian_kernel_is_the_best_of_all_supports(tmp_path):
+    problem, result = answered("gaussian kernel")
+    others = [pair for pair in itertools.combinations(range(4), 2) if result.x[list(pair)].sum()]
+    for pair in others:
+        x = np.zeros(4)
+        x[list(pair)] = np.sqrt(0.5)
+        value = problem.objective(x)
+        worse = result.with_changes(x=x, objective=value, bound=value)
+        assert value < result.objective - 1e-6
+        assert verdict(tmp_path, problem, worse)[0] == "refuted"
+    assert verdict(tmp_path, problem, result.with_changes(x=2.0 * result.x))[0] == "refuted"
+    leaves = Certificate("leaves", {"mu": np.zeros(1)})
+    assert verdict(tmp_path, problem, result.with_changes(certificate=leaves))[0] == "unproven"
 
 
 @pytest.mark.parametrize("name", ["ising", "logarithms", "classes"])

@@ -12,12 +12,15 @@ from ..common.algebra import largest, positive
 from ..common.rationals import ZERO, exact, exacts, near, power
 from ..common.statements import dense_row, same, within
 from ..common.verdicts import GAP, OBJECTIVE, Clock, Refuted, Unproven
+from .gaussian import check_gaussian
 from .kernels import kernel_terms
 
 BY_NORMS = -2  # in place of the pair of a leaf
 
 
 def check_sphere(header, arrays, result):
+    if header["kind"] == "kernel-selection" and header["params"]["kernel"] == "gaussian":
+        return check_gaussian(header, arrays, result)
     if header["kind"] == "kernel-selection":
         A, a = kernel_terms(header["params"], arrays)
     else:
