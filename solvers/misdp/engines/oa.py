@@ -174,7 +174,6 @@ class _Run:
                 "the masters' bound could not be proven again within the limits, so there is "
                 "no certificate"
             )
-            return None
         return limit
 
 

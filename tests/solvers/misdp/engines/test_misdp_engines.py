@@ -260,7 +260,7 @@ def test_a_tree_without_end_honours_the_limit(backend, in_time):
 
 @pytest.mark.thorough
 @each_engine
-@pytest.mark.parametrize("nodes", first(1, [1, 3, 10]))
+@pytest.mark.parametrize("nodes", first(1, [1, 3, 10, 20]))
 def test_node_limits_leave_valid_bounds(backend, nodes):
     problem = restricted_isometry(seed=2, m=6, n=7, k=3)
     optimum = _isometry_optimum()
