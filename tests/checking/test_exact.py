@@ -16,6 +16,7 @@ import pytest
 from attacks import lies
 from conditional_misdps import draw_conditional
 from forged_proofs import restated_graph
+from free_misdps import draw_free
 from random_models import BOUNDED, case
 from segment_attacks import forgeries, merged
 from small_misdps import draw
@@ -23,7 +24,7 @@ from test_attacks import CASES, solved
 from thorough import first
 
 import sparseopt
-from sparseopt import check, exact
+from sparseopt import SolveParams, check, exact
 from sparseopt.exact.common.algebra import positive
 from sparseopt.exact.common.rationals import exact as rational
 from sparseopt.exact.common.rationals import exacts
@@ -195,6 +196,21 @@ def test_the_other_families_are_proven_and_worse_answers_are_not(tmp_path, name)
     assert verdict(tmp_path, problem, promise)[0] != "proven"
     better = result.with_changes(objective=result.objective + step, bound=result.bound + step)
     assert verdict(tmp_path, problem, better)[0] == "refuted"
+
+
+@pytest.mark.parametrize("seed", [1, 2, pytest.param(5, marks=pytest.mark.thorough), 43])
+def test_variables_that_only_matrices_bound_are_given_ends(tmp_path, seed):
+    """Multipliers are moved until such variables cost exactly nothing; 43 is infeasible."""
+    problem = draw_free(seed)
+    result = sparseopt.solve(problem, backend="misdp-bnb")
+    found, why = verdict(tmp_path, problem, result)
+    assert found == "proven", why
+    if result.status is Status.OPTIMAL:
+        better = 1e-3 * max(1.0, abs(result.bound))
+        promise = result.with_changes(bound=result.bound + better, objective=None)
+        assert verdict(tmp_path, problem, promise)[0] == "refuted"
+        promise = result.with_changes(bound=result.bound + better, params=SolveParams(rel_gap=0.1))
+        assert verdict(tmp_path, problem, promise)[0] == "unproven"
 
 
 def test_a_selection_by_the_gaussian_kernel_is_the_best_of_all_supports(tmp_path):

@@ -14,6 +14,7 @@ from ..common.rationals import ONE, ZERO, exact, exacts, near, root_up
 from ..common.statements import within
 from ..common.verdicts import CONIC, GAP, OBJECTIVE, Clock, Empty, Refuted, Unproven
 from ..parametric.programs import clip
+from .inside import ends_of_interior, proven_inside
 from .standard import Conditions, standardise
 from .symmetry import left_out, mirror, order
 
@@ -301,6 +302,12 @@ class Conic:
         whole_low, whole_high = self.tighten(list(self.low), list(self.high), cutoff)
         if whole_low is None:
             return
+        if "interior_costs" in arrays and None in whole_low + whole_high:
+            top = None if cutoff is None else self.sign * cutoff - self.offset + self.charge
+            whole_low, whole_high = ends_of_interior(self, arrays, whole_low, whole_high, top)
+            whole_low, whole_high = self.tighten(whole_low, whole_high, cutoff)
+            if whole_low is None:
+                return
         boxes = [
             [integers(*ends_) for ends_ in zip(table["lower"][k], table["upper"][k], strict=True)]
             for k in range(count)
@@ -318,25 +325,40 @@ class Conic:
                 if not math.isinf(b):
                     high[j] = Fraction(b) if high[j] is None else min(high[j], Fraction(b))
             dual = exacts([v for name in width for v in table[name][k]])
-            for attempt in (False, True):
-                if attempt:
-                    low, high = self.tighten(low, high, cutoff)
-                    if low is None:
-                        break
-                found = self.bound(dual, low, high, bool(farkas[k]))
-                if found is not None and not farkas[k]:
-                    found = step * math.ceil(found / step) if step else found - self.charge
-                if found is not None and farkas[k] and found > 0:
+            goal = None if farkas[k] else target
+            found, low, high = self.leaf(dual, low, high, bool(farkas[k]), goal, cutoff)
+            if low is None or self.enough(found, bool(farkas[k]), goal):
+                continue
+            if members and self.whole(low, high) in members:
+                continue
+            if found is None:
+                raise Unproven(f"leaf {k}: a variable has no bound that this program derives")
+            raise Unproven(
+                f"leaf {k} proves {near(found):.12g} only, not {near(goal or ZERO):.12g}"
+            )
+
+    def leaf(self, dual, low, high, farkas, target, cutoff):
+        """What multipliers prove on a box, or None, and the box; None where that is empty."""
+        found, step = None, self.step()
+        for attempt in range(3):
+            if attempt == 1:
+                low, high = self.tighten(low, high, cutoff)
+                if low is None:
                     break
-                if None not in (found, target) and not farkas[k] and found >= target:
-                    break
-            else:
-                if members and self.whole(low, high) in members:
-                    continue
-                if found is None:
-                    raise Unproven(f"leaf {k}: a variable has no bound that this program derives")
-                goal = near(ZERO if farkas[k] or target is None else target)
-                raise Unproven(f"leaf {k} proves {near(found):.12g} only, not {goal:.12g}")
+            prove = self.bound if attempt < 2 else self.bound_without_ends
+            value = prove(dual, low, high, farkas)
+            if value is not None and not farkas:
+                value = step * math.ceil(value / step) if step else value - self.charge
+            found = found if value is None else value
+            if self.enough(found, farkas, target):
+                break
+        return found, low, high
+
+    def enough(self, found, farkas, target):
+        """Whether what is proven of a leaf closes it."""
+        if farkas:
+            return found is not None and found > 0
+        return None not in (found, target) and found >= target
 
     def whole(self, low, high):
         """The integers of a box that holds no others, else None."""
@@ -521,7 +543,22 @@ class Conic:
             constant += rj * end if rj else ZERO
         return constant
 
-    def tighten(self, low, high, bound, steps=1000):
+    def bound_without_ends(self, dual, low, high, farkas):
+        """What exact multipliers near these prove, without ends that are derived of free variables.
+
+        Those turn rounding into a charge.
+        """
+        free = [a is None and b is None for a, b in zip(self.low, self.high, strict=True)]
+        found = [
+            proven_inside(self, dual, *ends, farkas)
+            for ends in (
+                [[None if f else v for f, v in zip(free, own, strict=True)] for own in (low, high)],
+                (low, high),
+            )
+        ]
+        return max((v for v, _ in filter(None, found)), default=None)
+
+    def tighten(self, low, high, bound, steps=100_000):
         """Bounds that rows, the cutoff, cones and two-by-two minors imply; None if empty."""
         forms = [
             (form, g, a, b)
@@ -539,7 +576,7 @@ class Conic:
                 )
             )
         entries, minors = self.minors()
-        for _ in range(12):
+        for _ in range(40):
             changed = False
             for i, two, three, factor in minors:
                 tops = [self.most(k, low, high) for k in (two, three)]
