@@ -213,7 +213,7 @@ class Judge:
 
 
 def tidied(multipliers: ConicMultipliers) -> Iterator[ConicMultipliers]:
-    """Yield Farkas multipliers whose smallest are zero, as they are, and with less and less digits.
+    """Yield Farkas multipliers whose smallest are zero, as they are, and with ever fewer digits.
 
     Rounding errors of theirs are charged at the ends of variables, and some have none, or one that
     the checker does not derive.
@@ -230,7 +230,7 @@ def tidied(multipliers: ConicMultipliers) -> Iterator[ConicMultipliers]:
 
 
 def of_few_digits(multipliers: ConicMultipliers) -> Iterator[ConicMultipliers]:
-    """Yield Farkas multipliers of one box with less and less digits, the largest at 1."""
+    """Yield Farkas multipliers of one box with ever fewer digits, the largest at 1."""
     parts = _scaled(multipliers)
     for digits in MULTIPLIER_DIGITS:
         yield ConicMultipliers(*(np.round(part, digits) for part in parts))

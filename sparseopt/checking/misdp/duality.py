@@ -31,7 +31,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from sparseopt.checking.misdp.enclosure import Enclosure, Part, enclosed
-from sparseopt.checking.rational import Sign, in_cone, packed_matrix, rationals, semidefinite
+from sparseopt.checking.rational import (
+    LARGEST,
+    Sign,
+    in_cone,
+    packed_matrix,
+    rationals,
+    semidefinite,
+)
 from sparseopt.installed import Deferred
 from sparseopt.problems.base import Array
 from sparseopt.problems.misdp.cones import matrix_variable, triangle, unpack_symmetric
@@ -317,6 +324,8 @@ class WeakDuality:
             if len(u) <= _CONE and in_cone(rationals(u), rotated):
                 inside.append(here)
         for here, order, *_ in self._blocks:
+            if order > LARGEST:
+                continue
             if semidefinite(packed_matrix(rationals(given[here]), order)) is Sign.HOLDS:
                 inside.append(here)
         if not inside:
