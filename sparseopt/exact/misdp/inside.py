@@ -37,9 +37,9 @@ def proven_inside(problem, dual, low, high, farkas):
         found = moved(problem, dual, weights, sorted(open_), costs)
         if found is None or not inside(problem, found):
             return None
-        ends = [side(problem, i, v) if v else ZERO for i, v in enumerate(found[: problem.m])]
-        ends += [-g for g in problem.constants[problem.m :]]
-        terms = zip(found, weights, ends, strict=True)
+        sides = [side(problem, i, v) for i, v in enumerate(found[: problem.m])]
+        sides += [-g for g in problem.constants[problem.m :]]
+        terms = zip(found, weights, sides, strict=True)
         constant = sum((v * w * end for v, w, end in terms), ZERO)
         r = [c - v for c, v in zip(costs, products(problem, found, weights), strict=True)]
         ends = [a if v > 0 else b for v, a, b in zip(r, low, high, strict=True)]
