@@ -217,6 +217,18 @@ HUGE = [1e8, 1e10, 1e12, 1e14]
 
 
 @pytest.mark.thorough(after=1)
+@pytest.mark.parametrize("asked", [1.5, (0.9, 0.5)])
+def test_another_median_is_no_lie(asked):
+    """What :func:`lies` yields is false: not so another intercept that fits as well."""
+    y = [-1.3464, -0.8708, -0.164, 1.6568]
+    problem = LADLasso(np.full((4, 1), 1e-3), y, fit_intercept=True)
+    result = sparseopt.solve(problem, lam=asked)
+    assert result.verdict is Verdict.VERIFIED
+    false = [lie for _, lie in lies(problem, result)]
+    assert false
+    assert not any(check(problem, lie).verdict is Verdict.VERIFIED for lie in false)
+
+
 @pytest.mark.parametrize("t", HUGE)
 def test_cancelling_coordinates_prove_no_larger_maximum(t):
     """max x0 with x0 + u - v <= 1000, u - v = 0: 1000, but u = v = t hides x0 = 2000."""

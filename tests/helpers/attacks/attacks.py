@@ -14,7 +14,7 @@ import numpy as np
 
 from sparseopt import Certificate, Limit, Result, Status
 from sparseopt.paths.budget import CountChanges
-from sparseopt.paths.parametric import SparseRows
+from sparseopt.paths.parametric import GridPath, SparseRows
 
 HOSTILE = (np.nan, np.inf, -np.inf, 1e308, -1e308)
 STOPS = ("time", "max_knots", "max_nonzeros", "infeasible_below", "unbounded_below", "a dream", "")
@@ -37,7 +37,7 @@ def lies(problem: Any, result: Result, other: Result | None = None) -> Iterator[
     yield from _statuses(problem, result)
     yield from _additions(problem, result)
     if result.path is not None:
-        yield from _paths(result)
+        yield from _paths(problem, result)
     if other is not None:
         yield from _foreign(result, other)
 
@@ -120,18 +120,17 @@ def _points(problem: Any, result: Result) -> Iterator[tuple[str, Result]]:
         for name, factor in (("x moved", 1.0 + 1e-3), ("x turned", -10.0)):
             bad = x.astype(float)
             bad.flat[largest] *= factor
-            if not _is_as_good(problem, result, bad):
+            at = () if result.params.lam is None else (result.params.lam,)
+            if result.path is not None or not _is_as_good(problem, result.objective, bad, *at):
                 yield name, result.with_changes(x=bad)
 
 
-def _is_as_good(problem: Any, result: Result, x: np.ndarray) -> bool:
+def _is_as_good(problem: Any, objective: float, x: np.ndarray, *at: float) -> bool:
     """Return whether another point is an optimum, too, as where a variable without costs moves."""
-    if result.path is not None:
+    if not (np.abs(x) < 1e100).all() or max(problem.residuals(x, *at).values()) > 1e-12:
         return False
-    at = () if result.params.lam is None else (result.params.lam,)
-    if max(problem.residuals(x, *at).values()) > 1e-12:
-        return False
-    return bool(problem.objective(x, *at) == result.objective)
+    other = problem.objective(x, *at)
+    return bool(abs(other - objective) <= 1e-14 * max(abs(objective), problem.value_unit))
 
 
 def _statuses(problem: Any, result: Result) -> Iterator[tuple[str, Result]]:
@@ -176,7 +175,7 @@ def _additions(problem: Any, result: Result) -> Iterator[tuple[str, Result]]:
         yield f"a trace with {name}", result.with_changes(trace=trace)
 
 
-def _paths(result: Result) -> Iterator[tuple[str, Result]]:
+def _paths(problem: Any, result: Result) -> Iterator[tuple[str, Result]]:
     path: Any = result.path
     yield "no path", result.with_changes(path=None)
 
@@ -199,7 +198,8 @@ def _paths(result: Result) -> Iterator[tuple[str, Result]]:
                 yield "certified everywhere", with_path(certified=np.ones_like(value))
         elif isinstance(value, np.ndarray) and field.name in PATH_NUMBERS and value.size:
             for word, bad in _moved(value):
-                yield f"path.{field.name} {word}", with_path(**{field.name: bad})
+                if not (field.name == "theta" and _are_as_good(problem, path, bad)):
+                    yield f"path.{field.name} {word}", with_path(**{field.name: bad})
         elif isinstance(value, SparseRows) and value.value.size:
             for part in ("value", "rate"):
                 for word, bad in _moved(getattr(value, part)):
@@ -211,6 +211,14 @@ def _paths(result: Result) -> Iterator[tuple[str, Result]]:
             turned = replace(value, node=value.node[::-1].copy())
             if not np.array_equal(turned.node, value.node):
                 yield "counts of other nodes", with_path(**{field.name: turned})
+
+
+def _are_as_good(problem: Any, path: Any, theta: np.ndarray) -> bool:
+    """Return whether other points of a grid are optima, too, as where a median is an interval."""
+    return isinstance(path, GridPath) and all(
+        _is_as_good(problem, value, x, lam)
+        for value, x, lam in zip(path.values, theta, path.knots.tolist(), strict=True)
+    )
 
 
 def _moved(array: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
