@@ -37,7 +37,7 @@ BACKTRACKS = 12
 """Lengths that are tried for one step; after as many the iterate is at rest."""
 CURVATURE = 1e-12
 """Cosine between a step and the change of the gradient below which the pair is rounding."""
-LITTLE_GAIN = 5e-3
+LITTLE_GAIN = 2e-2
 """A step is slow if it gains no more than this part of what is missing to the target."""
 RESTING_STEPS = 3
 """Slow steps in a row after which the minimisation is at rest."""

@@ -68,7 +68,7 @@ def test_agreement_with_enumeration(master):
 def test_masters_settle_what_the_root_leaves(master):
     if master == "scip":
         pytest.importorskip("pyscipopt")
-    problem = generators.generate("mean-shift", D=20, d=5, seed=1)
+    problem = generators.generate("mean-shift", D=20, d=5, seed=6)
     result = solve(problem, master)
     best = sparseopt.solve(problem, backend="strs-bnb", check=False)
     assert result.status is Status.OPTIMAL
@@ -79,7 +79,7 @@ def test_masters_settle_what_the_root_leaves(master):
 
 @pytest.mark.thorough
 def test_plain_outer_approximation_needs_more_masters():
-    problem = generators.generate("mean-shift", D=20, d=5, seed=1)
+    problem = generators.generate("mean-shift", D=20, d=5, seed=6)
     mixed, plain = (solve(problem, branched=nodes) for nodes in (4, 0))
     assert plain.status is mixed.status is Status.OPTIMAL
     assert plain.objective == pytest.approx(mixed.objective, rel=1e-9)
