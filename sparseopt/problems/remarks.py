@@ -15,8 +15,8 @@ _ROWS, _COLUMNS = 10_000, 1_000
 """At most about so many rows and columns are looked at, evenly spaced."""
 _ENTRIES = 1 << 20
 """Entries of a block of rows: 8 MB."""
-_AT_ONCE = 32
-"""Columns whose moments are computed together."""
+_AT_ONCE = 1 << 18
+"""Entries of the columns whose moments are computed together: 2 MB."""
 _OFF_RESPONSE, _OFF_COLUMN = 1.0, 3.0
 """Means beyond this many standard deviations are remarked on."""
 _RATIO = 100.0
@@ -195,7 +195,8 @@ def _moments(X: Any) -> tuple[Array, Array, Array]:
         return columns, means, np.sqrt(np.maximum(squares - means * means, 0.0))
     part = X[:: -(-n // _ROWS), :: -(-d // _COLUMNS)]
     # a few columns at a time: nothing of the size of the data is formed
-    blocks = [part[:, at : at + _AT_ONCE] for at in range(0, len(columns), _AT_ONCE)]
+    width = max(1, _AT_ONCE // len(part))
+    blocks = [part[:, at : at + width] for at in range(0, len(columns), width)]
     with np.errstate(over="ignore", invalid="ignore"):
         parts = [_mean_and_spread(block) for block in blocks]
     means, spreads = (np.concatenate(each) for each in zip(*parts, strict=True))
