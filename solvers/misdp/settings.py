@@ -430,9 +430,9 @@ RANK_ROUNDS = 4
 
 # ---- Rays and curves
 
-RAY_DIGITS = (1, 2, 3, 4, 6, None)
-"""Decimal places that rays and curves are rounded to, None for not at all. A direction of
-few digits is often exact, which its proof asks for."""
+RAY_DIGITS = (1, 2, 3, 4, 6)
+"""Decimal places that rays and curves are rounded to. A direction of few digits is often exact,
+which its proof asks for."""
 
 RAY_EXACT = 1e-15
 """Residuals of a direction of length 1 at which it counts as exact."""
@@ -455,6 +455,33 @@ RAY_RATIONAL = 1e-7
 
 RAY_EXACT_ONES = 3
 """How many such multiples are tried first."""
+
+RAY_FACE = 1e-6
+"""What is 0 along a ray of length 1, in units of the coefficients: that ray is computed to 1e-8."""
+
+RAY_DENOMINATOR = 20
+"""Denominators of directions and null spaces that are taken for simple: those of small numbers."""
+
+RAY_FRACTION = 1e-3
+"""How far from such a fraction an entry may be: where a vector misses its cone by 1e-8, its
+direction is off by the root of that."""
+
+RAY_BITS = (0, 1, 2, 3, 5, 8, 12, 20, 30)
+"""Binary digits that the free entries of an exact ray are rounded to, one after the other."""
+
+RAY_INWARD = (0.01, 0.1)
+"""Parts of the way to the middle of all directions: a ray on the boundary of a second-order cone is
+rarely exact, and one inside still improves."""
+
+RAY_ENTRIES = 20_000
+"""Coefficients of the constraints up to which rays are solved for in rational arithmetic."""
+
+RAY_ORDER = 40
+"""Order of matrices up to which they are."""
+
+RAY_DENSE, RAY_RANK = 1000, 1e-10
+"""Variables up to which a ray is put onto its face by a singular value decomposition, and its
+singular values, relative, that are 0."""
 
 CURVE_VARIABLES = 3000
 """Variables of the program for a curve up to which it is tried."""

@@ -118,7 +118,7 @@ def sign_of(value: Fraction | float, scale: float) -> Sign:
     return Sign.NEARLY if float(value) >= -NEARLY * scale else Sign.FAILS
 
 
-def semidefinite(matrix: Array) -> Sign:
+def semidefinite(matrix: Array, scale: float = 0.0) -> Sign:
     """Decide whether a symmetric matrix of fractions is positive semidefinite.
 
     Lines of zeros are left out. What is definite by a clear margin, or clearly indefinite, is seen
@@ -127,6 +127,8 @@ def semidefinite(matrix: Array) -> Sign:
     Parameters
     ----------
     matrix : object array of shape (s, s)
+    scale : float
+        The size of the terms that its entries are sums of. Default: that of the matrix.
 
     Returns
     -------
@@ -140,7 +142,7 @@ def semidefinite(matrix: Array) -> Sign:
     values = np.linalg.eigvalsh(matrix.astype(float))
     top = float(np.abs(values).max())
     error = 16.0 * len(used) * _EPS * top
-    near = sign_of(float(values[0]), top)
+    near = sign_of(float(values[0]), max(top, scale))
     if abs(values[0]) > error or len(used) > LARGEST:
         return Sign.NEARLY if near is Sign.HOLDS and values[0] <= error else near
     rest: Any = matrix.tolist()

@@ -114,7 +114,7 @@ class CurveFinder:
         The checker decides signs in rational arithmetic: what is off by rounding proves nothing.
         """
         best, least = None, RAY_NEARLY
-        for digits in RAY_DIGITS:
+        for digits in (*RAY_DIGITS, None):
             tidy = curve if digits is None else curve.rounded(digits)
             missed = curve_residuals(self._problem, tidy.x, tidy.ray, tidy.bend, tidy.cross)
             if self._falls(tidy.ray) and max(missed.values()) <= least:

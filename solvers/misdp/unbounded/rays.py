@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -20,11 +20,13 @@ from ..settings import (
     RAY_EXACT,
     RAY_EXACT_ONES,
     RAY_FALLS,
+    RAY_INWARD,
     RAY_LARGEST,
     RAY_MULTIPLES,
     RAY_NEARLY,
     RAY_RATIONAL,
 )
+from .exact_ray import exact_rays, keeps_exactly, on_face
 from .recession import recession
 
 
@@ -69,25 +71,45 @@ def find_ray(problem: MISDP, solver: ConicSolver, control: Control) -> Array | N
         if (integers < low_k[whole]).any() or (integers > high_k[whole]).any():
             continue
         low_k[whole] = high_k[whole] = integers
+        box = low_k, high_k
         for margin in (0.0, 1e-7):
-            ray = conic.relax((low_k, high_k), np.inf, margin=margin).x
-            tidy = None if ray is None else _tidiest(cone, ray, falls)
+            ray = conic.relax(box, np.inf, margin=margin).x
+            if ray is None:
+                continue
+            tidy = _tidiest(cone, _near(cone, ray, whole, box, solver), falls)
             if tidy is not None:
                 return tidy
     return None
 
 
-def _tidiest(cone: MISDP, ray: Array, falls: Callable[[Array], bool]) -> Array | None:
-    """Return a ray with few digits if it is exact then, else as good as it gets."""
-    best, least = None, RAY_NEARLY
+def _near(
+    cone: MISDP, ray: Array, whole: Array, box: tuple[Array, Array], solver: ConicSolver
+) -> Iterator[Array]:
+    """Yield rays near a computed one: of few digits, on its face, farther inside, and as it is."""
     for digits in RAY_DIGITS:
-        tidy = ray if digits is None else np.round(ray, digits)
-        unit = tidy / max(float(np.abs(tidy).max()), 1e-300)
+        yield np.round(ray, digits)
+    yield from exact_rays(cone, ray)
+    inside = ConicBounding(cone.with_changes(c=0.0 * cone.c), solver).relax(box, np.inf).x
+    if inside is not None:
+        for part in RAY_INWARD:
+            yield from exact_rays(cone, (1.0 - part) * ray + part * inside)
+    yield ray
+    yield from on_face(cone, ray, whole)
+
+
+def _tidiest(
+    cone: MISDP, rays: Iterable[Array], falls: Callable[[Array], bool]
+) -> Array | None:
+    """Return the first ray that is exact, else the one that is as good as it gets."""
+    best, least = None, RAY_NEARLY
+    for ray in rays:
+        unit = ray / max(float(np.abs(ray).max()), 1e-300)
         missed = max(cone.residuals(unit).values())
-        if falls(tidy) and missed <= least:
-            best, least = tidy, missed
-        if least <= RAY_EXACT:
-            break
+        if not falls(ray) or missed > least:
+            continue
+        if missed <= RAY_EXACT and keeps_exactly(cone, ray):
+            return ray
+        best, least = ray, missed
     return best
 
 

@@ -24,6 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
@@ -35,6 +36,7 @@ from sparseopt.checking.misdp.points import (
 )
 from sparseopt.checking.misdp.standard_form import along_rays
 from sparseopt.checking.rational import (
+    NEARLY,
     Sign,
     images,
     packed_matrix,
@@ -120,20 +122,35 @@ def _check_linear(problem: MISDP, name: str, direction: Array, findings: Finding
 
 def _check_ray(problem: MISDP, x: Array, ray: Array, findings: Findings) -> None:
     for k, cone in enumerate(problem.cones):
-        u = images(cone.F, ray)
-        heads = u[:2] if cone.rotated else u[:1]
-        product = 2 * u[0] * u[1] if cone.rotated else u[0] ** 2
-        tail = sum((entry**2 for entry in u[len(heads) :]), Fraction(0))
-        size = float(np.abs(u.astype(float)).max())
-        _conclude(sign_of(min(heads), size), "the ray", f"cone {k}", findings)
-        _conclude(sign_of(product - tail, size**2), "the ray", f"cone {k}", findings)
+        decided = _in_cone(images(cone.F, ray), cone.rotated, _terms(cone.F, ray))
+        _conclude(decided, "the ray", f"cone {k}", findings)
     for k, block in enumerate(problem.blocks):
         entries = images(block.F, ray)
-        decided = semidefinite(packed_matrix(entries, block.size))
+        decided = semidefinite(packed_matrix(entries, block.size), _terms(block.F, ray))
         _conclude(decided, "the ray", f"matrix {k}", findings)
         if block.rank_one and block.size > 1 and not findings.refuted:
             allowed = second_eigenvalue_margin(problem, block, x)
             _check_rank(block.matrix(x), entries, allowed, k, findings)
+
+
+def _terms(F: Any, ray: Array) -> float:
+    """Return the size of the terms that an entry of F r is the sum of, the largest of all."""
+    return float((abs(F) @ np.abs(ray)).max(initial=0.0))
+
+
+def _in_cone(u: Array, rotated: bool, scale: float) -> Sign:
+    """Judge exactly whether a vector is in its cone; `scale` is the size of the terms in it."""
+    heads, tail = u[: 1 + rotated], u[1 + rotated :]
+    product = 2 * u[0] * u[1] if rotated else u[0] ** 2
+    if min(heads) >= 0 and product >= sum((entry**2 for entry in tail), Fraction(0)):
+        return Sign.HOLDS
+    room = NEARLY * scale
+    first, last = (float(head) + room for head in (heads[0], heads[-1]))
+    if min(first, last) < 0.0:
+        return Sign.FAILS
+    length = float(np.linalg.norm(tail.astype(float)))
+    most = np.sqrt(2.0 * first * last) if rotated else first
+    return Sign.NEARLY if length - room <= most else Sign.FAILS
 
 
 def _check_rank(at: Array, entries: Array, allowed: float, k: int, findings: Findings) -> None:
