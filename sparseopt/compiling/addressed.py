@@ -83,25 +83,26 @@ def _from_python(kind: Addressed, given: Any, c: Any) -> Any:
     """Lay out a tuple in the memory of the function that takes it from Python."""
     address = _cgutils.alloca_once(c.builder, c.context.get_value_type(kind).pointee)
     failed = _cgutils.alloca_once_value(c.builder, _cgutils.false_bit)
-    cleanups = []
+    natives = []
     for at, item in enumerate(kind.items):
         native = c.unbox(item, c.pyapi.tuple_getitem(given, at))
+        natives.append((item, native))
         with c.builder.if_then(native.is_error, likely=False):
             c.builder.store(_cgutils.true_bit, failed)
         model, value = c.context.data_model_manager[item], native.value
         if model.get_data_type() != value.type:
             value = model.as_data(c.builder, value)
         c.builder.store(value, _cgutils.gep_inbounds(c.builder, address, 0, at))
-        if native.cleanup is not None:
-            cleanups.append(native.cleanup)
 
     def clean_up() -> None:
-        for function in reversed(cleanups):
-            function()
+        # An address holds no references as far as numba knows: those to the arrays end here.
+        for item, native in reversed(natives):
+            if native.cleanup is not None:
+                native.cleanup()
+            if c.context.enable_nrt:
+                c.context.nrt.decref(c.builder, item, native.value)
 
-    return _extending.NativeValue(
-        address, is_error=c.builder.load(failed), cleanup=clean_up if cleanups else None
-    )
+    return _extending.NativeValue(address, is_error=c.builder.load(failed), cleanup=clean_up)
 
 
 def announce_classes() -> None:

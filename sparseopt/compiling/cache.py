@@ -19,6 +19,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache, cached_property
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 from .content import content_hash
@@ -31,6 +32,8 @@ logger = logging.getLogger("sparseopt")
 
 BASELINE = {"x86_64": "x86-64-v3", "amd64": "x86-64-v3"}.get(platform.machine().lower(), "generic")
 """LLVM's name of a processor that most machines in use can stand in for."""
+_MANNERS = ("addressed.py", "parts.py")
+"""Files of this package that say how numba compiles; the other half is its content."""
 _NEEDED = {"x86-64-v3": ("avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe")}
 """What a processor must be able to do, to run code for the baseline."""
 
@@ -242,6 +245,8 @@ def _environment() -> str:
 
     versions = [metadata.version(name) for name in ("numba", "llvmlite")]
     about = [sys.implementation.cache_tag, sys.platform, platform.machine(), *versions]
+    # How numba is made to compile them is part of what they are.
+    about += [Path(__file__).with_name(name).read_text("utf-8") for name in _MANNERS]
     return hashlib.sha256("\0".join(map(str, about)).encode()).hexdigest()[:8]
 
 

@@ -239,6 +239,29 @@ print(json.dumps(found))
     assert run(work, code, SPARSEOPT_COMPILE="now") == plain
 
 
+@pytest.mark.parametrize("first", ["json", "numba"])
+def test_nothing_that_was_handed_over_is_kept(work: Path, first: str) -> None:
+    """References to the arrays of a tuple by address end with the call, by either way of loading.
+
+    They were kept once: every solve leaked its tableau.
+    """
+    code = f"""
+import {first}, json, sys, toy_kernels as toy
+import numpy as np
+inner = toy.Inner(np.arange(6.0), True)
+outer = toy.Outer(inner, 0.5, np.zeros((6, 2)))
+pair = toy.Pair(np.arange(6.0), np.ones((6, 1)))
+arrays = inner.a, outer.out, pair.a, pair.b
+toy.by_address_of(outer, 5), toy.of_pair(pair, 2.0)
+before = [sys.getrefcount(array) for array in arrays]
+for _ in range(10):
+    toy.by_address_of(outer, 5), toy.of_pair(pair, 2.0)
+print(json.dumps([before, [sys.getrefcount(array) for array in arrays]]))
+"""
+    before, after = run(work, code, SPARSEOPT_COMPILE="now")
+    assert after == before
+
+
 def test_a_release_of_numba_that_nobody_has_tried_loads_its_forms_itself(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
