@@ -83,26 +83,41 @@ def _from_python(kind: Addressed, given: Any, c: Any) -> Any:
     """Lay out a tuple in the memory of the function that takes it from Python."""
     address = _cgutils.alloca_once(c.builder, c.context.get_value_type(kind).pointee)
     failed = _cgutils.alloca_once_value(c.builder, _cgutils.false_bit)
-    natives = []
+    cleanups = []
     for at, item in enumerate(kind.items):
-        native = c.unbox(item, c.pyapi.tuple_getitem(given, at))
-        natives.append((item, native))
+        field = c.pyapi.tuple_getitem(given, at)
+        is_array = isinstance(item, _types.Array)
+        native = _borrowed(item, field, c) if is_array else c.unbox(item, field)
         with c.builder.if_then(native.is_error, likely=False):
             c.builder.store(_cgutils.true_bit, failed)
         model, value = c.context.data_model_manager[item], native.value
         if model.get_data_type() != value.type:
             value = model.as_data(c.builder, value)
         c.builder.store(value, _cgutils.gep_inbounds(c.builder, address, 0, at))
+        if native.cleanup is not None:
+            cleanups.append(native.cleanup)
 
     def clean_up() -> None:
-        # An address holds no references as far as numba knows: those to the arrays end here.
-        for item, native in reversed(natives):
-            if native.cleanup is not None:
-                native.cleanup()
-            if c.context.enable_nrt:
-                c.context.nrt.decref(c.builder, item, native.value)
+        for function in reversed(cleanups):
+            function()
 
-    return _extending.NativeValue(address, is_error=c.builder.load(failed), cleanup=clean_up)
+    return _extending.NativeValue(
+        address, is_error=c.builder.load(failed), cleanup=clean_up if cleanups else None
+    )
+
+
+def _borrowed(kind: Any, given: Any, c: Any) -> Any:
+    """Take an array as it lies, without a reference: Python's tuple holds it until the call ends.
+
+    numba ends references to arguments that are arrays, and does not look for those in an address.
+    """
+    array = c.context.make_array(kind)(c.context, c.builder)
+    place = array._getpointer()
+    taken = ir.FunctionType(ir.IntType(32), [c.pyapi.pyobj, c.pyapi.voidptr])
+    adapt = c.pyapi._get_function(taken, name="numba_adapt_ndarray")
+    error = c.builder.call(adapt, (given, c.builder.bitcast(place, c.pyapi.voidptr)))
+    failed = _cgutils.is_not_null(c.builder, error)
+    return _extending.NativeValue(c.builder.load(place), is_error=failed)
 
 
 def announce_classes() -> None:

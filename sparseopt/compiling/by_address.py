@@ -19,7 +19,8 @@ _classes: set[type] = set()
 def by_address(kind: _T) -> _T:
     """Let compiled functions take a named tuple by its address.
 
-    They read fields by name, and neither make, return nor unpack such a tuple.
+    They read fields by name, and neither make, return nor unpack such a tuple. Its arrays are
+    borrowed: what Python calls returns none of them, nor a view of one.
 
     Parameters
     ----------

@@ -97,9 +97,7 @@ def _near(
     yield from on_face(cone, ray, whole)
 
 
-def _tidiest(
-    cone: MISDP, rays: Iterable[Array], falls: Callable[[Array], bool]
-) -> Array | None:
+def _tidiest(cone: MISDP, rays: Iterable[Array], falls: Callable[[Array], bool]) -> Array | None:
     """Return the first ray that is exact, else the one that is as good as it gets."""
     best, least = None, RAY_NEARLY
     for ray in rays:
