@@ -71,6 +71,9 @@ less than is left of points anyway."""
 POINT_NEAR = 1e-3
 """A continuous solution that is off by more than this is not worth repairing."""
 
+POINT_NOISE = 1e-8
+"""Entries of a point, and values relative to the largest cost, that may be rounding beside 0."""
+
 RANK_ALLOWED = 4e-7
 """Second eigenvalues of matrices of rank one, relative to the terms; the checker allows 1e-6 of
 the first eigenvalue."""

@@ -20,6 +20,7 @@ from ..reductions.propagation import Propagation
 from ..reductions.symmetry import Ordered
 from ..settings import (
     DISPROOF_RECHECKED,
+    POINT_NOISE,
     PROOF_LOSS,
     PROOF_MARGIN,
     PROOF_NEAR,
@@ -246,6 +247,7 @@ def answer(search: MISDPSearch, tree: IntegerTree, limit: Limit | None, **more: 
             f"after {tree.nodes} nodes there is no bound yet, for integer variables have none; "
             "give them bounds, however wide"
         )
+    _without_noise(search)
     closed = points.best is not None and tree.closed()
     endless = None if closed or limit is not None else _endless_leaf(search, tree)
     if endless is not None:
@@ -277,6 +279,18 @@ def answer(search: MISDPSearch, tree: IntegerTree, limit: Limit | None, **more: 
         common["certificate"] = _certificate(search, tree, infeasible, notes)
     common |= more
     return _with_point(search, tree, closed, limit, proven, notes=tuple(notes), **common)
+
+
+def _without_noise(search: MISDPSearch) -> None:
+    """Offer the incumbent without its smallest entries where its value is nothing but these.
+
+    A gap relative to such a value is never met.
+    """
+    problem, points = search.problem, search.points
+    x = points.best
+    if x is None or abs(problem.objective(x)) > POINT_NOISE * search.conic.judge.scale:
+        return
+    points.offer(np.where(np.abs(x) <= POINT_NOISE, 0.0, x))
 
 
 def _endless_leaf(search: MISDPSearch, tree: IntegerTree) -> Result | None:

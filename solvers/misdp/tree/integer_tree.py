@@ -178,7 +178,7 @@ class IntegerTree:
         x, scale = self.points.best, self.judge.scale
         if x is not self._measured[0]:
             terms = scale if x is None else min(scale, self.problem.objective_scale(x))
-            self._measured = x, max(OBJECTIVE_ROUNDING * terms, self.judge.rounding_at_zero)
+            self._measured = x, max(OBJECTIVE_ROUNDING * terms, 0.5 * self.judge.rounding_at_zero)
         return self._measured[1]
 
     def closed(self) -> bool:

@@ -101,6 +101,7 @@ def on_face(cone: MISDP, ray: Array, held: Array) -> Iterator[Array]:
     moved = np.where(fixed, 0.0, ray)
     for _ in range(2):
         moved[free] -= np.linalg.lstsq(E[:, free], E @ moved, rcond=RAY_RANK)[0]
+    moved[free & (np.abs(moved) <= 2.0**-52 * largest)] = 0.0
     yield moved
 
 
