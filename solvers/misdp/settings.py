@@ -479,7 +479,10 @@ rarely exact, and one inside still improves."""
 RAY_ENTRIES = 20_000
 """Coefficients of the constraints up to which rays are solved for in rational arithmetic."""
 
-RAY_ORDER = 40
+RAY_WORK = 200_000
+"""Operations with fractions that solving for a ray may take: half a second or so."""
+
+RAY_ORDER = 24
 """Order of matrices up to which they are."""
 
 RAY_DENSE, RAY_RANK = 1000, 1e-10

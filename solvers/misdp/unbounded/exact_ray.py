@@ -34,6 +34,7 @@ from ..settings import (
     RAY_FRACTION,
     RAY_ORDER,
     RAY_RANK,
+    RAY_WORK,
 )
 
 Equation = dict[int, Fraction]
@@ -63,6 +64,8 @@ def exact_rays(cone: MISDP, ray: Array) -> Iterator[Array]:
     bounded = np.isfinite(cone.lower) | np.isfinite(cone.upper)
     fixed = bounded & (np.abs(unit) <= RAY_FACE)
     solved = _eliminated(_equations(cone, unit), set(np.flatnonzero(fixed).tolist()))
+    if solved is None:
+        return
     free = [j for j in range(len(unit)) if not fixed[j] and j not in solved]
     seen = set()
     for bits in RAY_BITS:
@@ -99,6 +102,8 @@ def on_face(cone: MISDP, ray: Array, held: Array) -> Iterator[Array]:
     free = ~fixed
     free[held] = False
     moved = np.where(fixed, 0.0, ray)
+    if not (len(E) and free.any()):
+        return
     for _ in range(2):
         moved[free] -= np.linalg.lstsq(E[:, free], E @ moved, rcond=RAY_RANK)[0]
     moved[free & (np.abs(moved) <= 2.0**-52 * largest)] = 0.0
@@ -251,12 +256,13 @@ def _sum(terms: Iterable[tuple[Fraction, Equation]]) -> Equation:
     return {j: value for j, value in total.items() if value}
 
 
-def _eliminated(equations: Iterable[Equation], zero: set[int]) -> dict[int, Equation]:
+def _eliminated(equations: Iterable[Equation], zero: set[int]) -> dict[int, Equation] | None:
     """Return unknowns, each by those that were not yet solved for: j = sum of value times k.
 
-    `zero` are unknowns that are 0.
+    `zero` are unknowns that are 0. None where it is too much work.
     """
     solved: dict[int, Equation] = {}
+    work = 0
     for equation in sorted(equations, key=len):
         left = {j: value for j, value in equation.items() if j not in zero}
         while True:
@@ -264,6 +270,9 @@ def _eliminated(equations: Iterable[Equation], zero: set[int]) -> dict[int, Equa
             if j is None:
                 break
             times = left.pop(j)
+            work += (len(left) + len(solved[j])) * (1 + times.numerator.bit_length() // 256)
+            if work > RAY_WORK:
+                return None
             left = _sum(((Fraction(1), left), (times, solved[j])))
         if left:
             # the simplest coefficient, so that few digits come in

@@ -76,7 +76,7 @@ def find_ray(problem: MISDP, solver: ConicSolver, control: Control) -> Array | N
             ray = conic.relax(box, np.inf, margin=margin).x
             if ray is None:
                 continue
-            tidy = _tidiest(cone, _near(cone, ray, whole, box, solver), falls)
+            tidy = _tidiest(cone, _near(cone, ray, whole, box, solver), falls, control)
             if tidy is not None:
                 return tidy
     return None
@@ -97,17 +97,22 @@ def _near(
     yield from on_face(cone, ray, whole)
 
 
-def _tidiest(cone: MISDP, rays: Iterable[Array], falls: Callable[[Array], bool]) -> Array | None:
-    """Return the first ray that is exact, else the one that is as good as it gets."""
+def _tidiest(
+    cone: MISDP, rays: Iterable[Array], falls: Callable[[Array], bool], control: Control
+) -> Array | None:
+    """Return the first ray that is exact, else the first of those that miss least."""
     best, least = None, RAY_NEARLY
     for ray in rays:
+        if control.limit() is not None:
+            break
         unit = ray / max(float(np.abs(ray).max()), 1e-300)
         missed = max(cone.residuals(unit).values())
         if not falls(ray) or missed > least:
             continue
         if missed <= RAY_EXACT and keeps_exactly(cone, ray):
             return ray
-        best, least = ray, missed
+        if best is None or missed < least:
+            best, least = ray, missed
     return best
 
 
