@@ -479,8 +479,8 @@ rarely exact, and one inside still improves."""
 RAY_ENTRIES = 20_000
 """Coefficients of the constraints up to which rays are solved for in rational arithmetic."""
 
-RAY_WORK = 200_000
-"""Operations with fractions that solving for a ray may take: half a second or so."""
+RAY_WORK = 50_000
+"""Operations with fractions that solving for a ray may take: .2 s or so."""
 
 RAY_ORDER = 24
 """Order of matrices up to which they are."""
