@@ -477,13 +477,13 @@ RAY_INWARD = (0.01, 0.1)
 rarely exact, and one inside still improves."""
 
 RAY_ENTRIES = 20_000
-"""Coefficients of the constraints up to which rays are solved for in rational arithmetic."""
+"""Variables and coefficients up to which rays are looked at in rational arithmetic."""
 
 RAY_WORK = 50_000
 """Operations with fractions that solving for a ray may take: .2 s or so."""
 
 RAY_ORDER = 24
-"""Order of matrices up to which they are."""
+"""Order of matrices up to which it is decided in fractions whether a ray keeps them."""
 
 RAY_DENSE, RAY_RANK = 1000, 1e-10
 """Variables up to which a ray is put onto its face by a singular value decomposition, and its

@@ -57,12 +57,10 @@ def exact_rays(cone: MISDP, ray: Array) -> Iterator[Array]:
         One of them, up to some 1e-7 of its largest entry.
     """
     largest = float(np.abs(ray).max(initial=0.0))
-    size = len(ray) + cone.A.nnz + sum(part.F.nnz for part in (*cone.cones, *cone.blocks))
-    if largest == 0.0 or size > RAY_ENTRIES:
+    if largest == 0.0 or _is_large(cone):
         return
     unit = ray / largest
-    bounded = np.isfinite(cone.lower) | np.isfinite(cone.upper)
-    fixed = bounded & (np.abs(unit) <= RAY_FACE)
+    fixed = _at_bounds(cone, unit)
     solved = _eliminated(_equations(cone, unit), set(np.flatnonzero(fixed).tolist()))
     if solved is None:
         return
@@ -85,14 +83,13 @@ def on_face(cone: MISDP, ray: Array, held: Array) -> Iterator[Array]:
     Parameters
     ----------
     cone, ray : as for :func:`exact_rays`
-    held : int array
+    held : bool array of shape (n,)
         The variables that are not to be moved, but for those that are 0 on the face.
     """
     largest = float(np.abs(ray).max(initial=0.0))
-    if largest == 0.0 or len(ray) > RAY_DENSE:
+    if largest == 0.0 or len(ray) > RAY_DENSE or _is_large(cone):
         return
-    bounded = np.isfinite(cone.lower) | np.isfinite(cone.upper)
-    fixed = bounded & (np.abs(ray) <= RAY_FACE * largest)
+    fixed = _at_bounds(cone, ray / largest)
     equations = list(_equations(cone, ray / largest))
     E = np.zeros((len(equations), len(ray)))
     for line, equation in zip(E, equations, strict=True):
@@ -122,8 +119,7 @@ def keeps_exactly(cone: MISDP, ray: Array) -> bool:
     bool
         False where it may, and for what is too large to tell.
     """
-    size = cone.A.nnz + sum(part.F.nnz for part in (*cone.cones, *cone.blocks))
-    if size > RAY_ENTRIES or any(block.size > RAY_ORDER for block in cone.blocks):
+    if _is_large(cone) or any(block.size > RAY_ORDER for block in cone.blocks):
         return False
     exact = [Fraction(value) for value in ray.tolist()]
 
@@ -145,6 +141,18 @@ def keeps_exactly(cone: MISDP, ray: Array) -> bool:
         if min(u[:heads]) < 0 or product < sum(entry**2 for entry in u[heads:]):
             return False
     return all(_semidefinite(values(block.F), block.size) for block in cone.blocks)
+
+
+def _is_large(cone: MISDP) -> bool:
+    """Return whether there are too many coefficients for fractions."""
+    parts = cone.A, *(part.F for part in (*cone.cones, *cone.blocks))
+    return len(cone.c) + sum(part.nnz for part in parts) > RAY_ENTRIES
+
+
+def _at_bounds(cone: MISDP, unit: Array) -> Array:
+    """Return which variables with a bound are 0 along a ray of length 1, bool of shape (n,)."""
+    bounded = np.isfinite(cone.lower) | np.isfinite(cone.upper)
+    return np.asarray(bounded & (np.abs(unit) <= RAY_FACE))
 
 
 def _semidefinite(packed: list[Fraction], size: int) -> bool:

@@ -83,7 +83,7 @@ def find_ray(problem: MISDP, solver: ConicSolver, control: Control) -> Array | N
 
 
 def _near(
-    cone: MISDP, ray: Array, whole: Array, box: tuple[Array, Array], solver: ConicSolver
+    cone: MISDP, ray: Array, held: Array, box: tuple[Array, Array], solver: ConicSolver
 ) -> Iterator[Array]:
     """Yield rays near a computed one: of few digits, on its face, farther inside, and as it is."""
     for digits in RAY_DIGITS:
@@ -94,7 +94,7 @@ def _near(
         for part in RAY_INWARD:
             yield from exact_rays(cone, (1.0 - part) * ray + part * inside)
     yield ray
-    yield from on_face(cone, ray, whole)
+    yield from on_face(cone, ray, held)
 
 
 def _tidiest(
