@@ -146,7 +146,7 @@ def keeps_exactly(cone: MISDP, ray: Array) -> bool:
 def _is_large(cone: MISDP) -> bool:
     """Return whether there are too many coefficients for fractions."""
     parts = cone.A, *(part.F for part in (*cone.cones, *cone.blocks))
-    return len(cone.c) + sum(part.nnz for part in parts) > RAY_ENTRIES
+    return bool(len(cone.c) + sum(part.nnz for part in parts) > RAY_ENTRIES)
 
 
 def _at_bounds(cone: MISDP, unit: Array) -> Array:
