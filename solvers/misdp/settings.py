@@ -489,6 +489,24 @@ RAY_DENSE, RAY_RANK = 1000, 1e-10
 """Variables up to which a ray is put onto its face by a singular value decomposition, and its
 singular values, relative, that are 0."""
 
+EXACT_CHARGED = 1e-6
+"""Reduced costs of variables without ends up to this, in units of the coefficients, are to be
+exactly zero; what is larger is charged at ends that are derived."""
+
+EXACT_ROUNDING = 1e-11
+"""The same of those with one end, for multipliers inside their cones: these leave it the sign."""
+
+EXACT_ROOM = (1e-7, 1e-8)
+"""How far inside their cones other multipliers are looked for, relative to the largest, where those
+on a face are not exact."""
+
+EXACT_BITS = (30, 40)
+"""Binary digits of these."""
+
+EXACT_LEAVES, EXACT_ENTRIES = 50, 20_000
+"""Leaves for which exact multipliers are looked for, and coefficients of all of them: a few
+milliseconds each, .2 s where they are many."""
+
 CURVE_VARIABLES = 3000
 """Variables of the program for a curve up to which it is tried."""
 

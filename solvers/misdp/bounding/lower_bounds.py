@@ -438,6 +438,29 @@ class ConicBounding:
                 best, most = better, self._inside(better)
         return best
 
+    def with_room(self, box: Box, axes: Array) -> Iterator[ConicMultipliers]:
+        """Yield multipliers that are inside some of their cones, the best that each solver finds.
+
+        With e units on the axes of these cones they are e and the best of the costs c - F'e.
+
+        Parameters
+        ----------
+        box : tuple of arrays
+        axes : array of shape (multipliers,)
+            e, as long as they are to be inside.
+        """
+        program = self.form.program(*box, costs=self.form.costs - self.judge.forms @ axes)
+        m, problem = len(self.form.problem.row_lower), self.form.problem
+        at_blocks = m + sum(cone.dimension for cone in problem.cones)
+        for solver in (self.solver, *self._others) if len(program.q) else ():
+            self.solves += 1
+            raw = solver.solve(program, np.inf)
+            if raw.dual is None or raw.ray:
+                continue
+            moved = self.form.multipliers(program, raw.dual).joined() + axes
+            y, z, Z = np.split(moved, [m, at_blocks])
+            yield self.polish.improve(*box, y, z, Z)
+
     def _inside(self, multipliers: ConicMultipliers) -> float:
         """Return how far inside their cones multipliers are, at least, relative to their size."""
         problem, least = self.form.problem, np.inf

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -13,29 +12,20 @@ from sparseopt.problems.misdp.problem import MISDP
 from sparseopt.result import Certificate, Limit, Result, Status
 
 from ...common.misdp_standard_form import StandardForm
-from ..bounding.lower_bounds import Box
-from ..bounds import SafeBounds
 from ..reductions.merging import Merged
 from ..reductions.propagation import Propagation
 from ..reductions.symmetry import Ordered
 from ..settings import (
-    DISPROOF_RECHECKED,
     POINT_NOISE,
-    PROOF_LOSS,
-    PROOF_MARGIN,
-    PROOF_NEAR,
-    RECOMPUTATIONS,
     START_NODES,
-    UNCHARGED,
-    UNREACHED,
 )
 from ..tree.integer_tree import IntegerTree
-from ..tree.node import IntegerLeaf, IntegerNode
 from ..tree.rank_one import ranked_blocks
 from ..tree.rank_tree import RankTree
 from ..tree.search import MISDPSearch
 from ..unbounded.curves import CurveFinder
 from ..unbounded.rays import bends, find_ray, unbounded
+from .leaves import as_checked, exact_where_free, open_leaf, recomputed, with_margin
 
 
 def standard(problem: MISDP) -> StandardForm:
@@ -239,7 +229,7 @@ def answer(search: MISDPSearch, tree: IntegerTree, limit: Limit | None, **more: 
         "trace": tuple(tree.trace),
     }
     if infeasible:
-        common["certificate"] = _certificate(search, tree, infeasible, notes)
+        common["certificate"] = _certificate(search, tree, None, notes)
         common |= more
         return Result(status=Status.INFEASIBLE, notes=tuple(notes), **common)
     if limit is Limit.SLOW_PROGRESS:
@@ -253,9 +243,9 @@ def answer(search: MISDPSearch, tree: IntegerTree, limit: Limit | None, **more: 
     if endless is not None:
         return endless
     least = _lower_bound(tree, points.value, closed)
-    proven = _recomputed(search, tree, least)
-    proven = _as_checked(search, tree, proven)
-    proven = _with_margin(search, tree, proven, points.value - 2.0 * tree.slack)
+    proven = recomputed(search, tree, least)
+    proven = as_checked(search, tree, proven)
+    proven = with_margin(search, tree, proven, points.value - 2.0 * tree.slack)
     closed = closed and proven >= points.value - 2.0 * tree.slack
     if proven == -np.inf < least:
         limit = limit or Limit.SLOW_PROGRESS
@@ -276,7 +266,7 @@ def answer(search: MISDPSearch, tree: IntegerTree, limit: Limit | None, **more: 
         )
     if not np.isinf(proven):
         # Behind the bound, for which ends of variables may have been derived.
-        common["certificate"] = _certificate(search, tree, infeasible, notes)
+        common["certificate"] = _certificate(search, tree, proven, notes)
     common |= more
     return _with_point(search, tree, closed, limit, proven, notes=tuple(notes), **common)
 
@@ -348,17 +338,22 @@ def _with_point(
 
 
 def _certificate(
-    search: MISDPSearch, tree: IntegerTree, infeasible: bool, notes: list[str]
+    search: MISDPSearch, tree: IntegerTree, bound: float | None, notes: list[str]
 ) -> Certificate | None:
-    """Return the leaves and open nodes, None where they do not prove the bound or are too many."""
+    """Return the leaves and open nodes, None where they do not prove the bound or are too many.
+
+    Without a bound they are to prove that nothing is feasible.
+    """
+    tree.leaves.found = exact_where_free(search, tree, tree.leaves.found, bound)
+    nodes = exact_where_free(search, tree, [open_leaf(node) for node in tree.open], bound)
     more = search.interior.arrays()
     if tree.orbits is not None:
         more |= tree.orbits.arrays()
-    if infeasible:
+    if bound is None:
         certificate = tree.leaves.pack([], more) if not tree.open else None
         too_large = not tree.leaves.kept
     elif tree.floor <= tree.leaf_bound:
-        certificate = tree.leaves.pack([_open(node) for node in tree.open], more)
+        certificate = tree.leaves.pack(nodes, more)
         too_large = certificate is None
     else:
         return None
@@ -374,134 +369,6 @@ def _lower_bound(tree: IntegerTree, value: float, closed: bool) -> float:
     """Return the bound as a minimisation; rounding beside an optimum is no gap."""
     bound = min(tree.bound, value)
     return value if closed and value - bound <= tree.judge.rounding(value) else bound
-
-
-def _recomputed(search: MISDPSearch, tree: IntegerTree, bound: float) -> float:
-    """Return what the leaves prove of a bound, with the bounds of variables that it implies.
-
-    While the tree is searched a small reduced cost of a variable without an end is taken for zero.
-    At the end the bound is a cutoff that gives most variables ends, which such costs are charged
-    at. Where they do not, variables are taken to be as large as in the incumbent; without one, or
-    where the costs are worth more than rounding there, the bound holds near the origin only.
-
-    Returns
-    -------
-    float
-        The bound or less; -inf where it holds near the origin only.
-    """
-    problem, x = search.problem, search.points.best
-    if np.isinf(bound) or np.isfinite(np.concatenate([problem.lower, problem.upper])).all():
-        return bound
-    near = tree.judge.scale
-    reach = np.full(len(problem.c), UNREACHED)
-    if x is not None:
-        reach = np.maximum(1.0, np.abs(x))
-        near = max(near, problem.objective_scale(x))
-    safe = SafeBounds(problem, reach)
-    leaves = [leaf for leaf in tree.leaves.found if not leaf.forced]
-    leaves += [_open(node) for node in tree.open]
-    for _ in range(RECOMPUTATIONS):
-        cutoff = tree.judge.better_than(float(safe.bound(np.array(bound))))
-        box = search.interior.tightened(cutoff)
-        if box is None:
-            return bound
-        least = bound
-        for leaf, tight in _tightened(search, leaves, box, cutoff):
-            least = min(least, tree.judge.rounded(_leaf_bound(safe, leaf, tight, near)))
-        if least >= bound - tree.judge.rounding(bound):
-            return bound
-        bound = least
-        if np.isinf(bound):
-            break
-    return bound
-
-
-def _as_checked(search: MISDPSearch, tree: IntegerTree, bound: float) -> float:
-    """Return a bound less what its leaves lose in bounds that are derived as the checker does.
-
-    Compiled loops derive slightly tighter ends of continuous variables in as many rounds; large
-    reduced costs of nodes without an interior magnify the difference. Where variables have no
-    bounds, `_recomputed` has judged the leaves.
-    """
-    problem = search.problem
-    if not np.isfinite(np.concatenate([problem.lower, problem.upper])).all():
-        return bound
-    near = bound + PROOF_NEAR * max(tree.judge.scale, abs(bound))
-    leaves = [*tree.leaves.found, *(_open(node) for node in tree.open)]
-    leaves = [leaf for leaf in leaves if leaf.bound <= near and _rests_on_ends(tree, leaf)]
-    if problem.integer.all() or not leaves or not np.isfinite(bound):
-        return bound
-    cutoff = tree.judge.better_than(float(tree.judge.safe.bound(np.array(bound))))
-    box = search.propagation.tighten(cutoff=cutoff, in_turn=False)
-    if box is None:
-        return bound
-    least = bound
-    for leaf, tight in _tightened(search, leaves, box, cutoff, in_turn=False):
-        multipliers = leaf.multipliers or tree.judge.safe.zero()
-        value = tree.judge.rounded(tree.judge.value(tight, multipliers))
-        least = min(least, value) if value > -np.inf else least
-    return bound if least >= bound - tree.judge.rounding(bound) else least
-
-
-def _tightened(
-    search: MISDPSearch,
-    leaves: list[IntegerLeaf],
-    box: Box,
-    cutoff: float,
-    in_turn: bool = True,
-) -> Iterator[tuple[IntegerLeaf, Box]]:
-    """Yield the leaves with what is left of the box in them, without those that are left empty."""
-    whole = search.problem.integer
-    for leaf in leaves:
-        low, high = (end.copy() for end in box)
-        low[whole] = np.maximum(low[whole], leaf.lower)
-        high[whole] = np.minimum(high[whole], leaf.upper)
-        if (low > high).any():
-            continue
-        tight = search.propagation.tighten(low, high, cutoff, in_turn=in_turn)
-        if tight is not None:
-            yield leaf, tight
-
-
-def _rests_on_ends(tree: IntegerTree, leaf: IntegerLeaf) -> bool:
-    """Return whether ends of continuous variables that are a little wider cost a leaf anything."""
-    if leaf.multipliers is None:
-        return True
-    continuous = np.abs(tree.judge.reduced_costs(leaf.multipliers)[~tree.problem.integer])
-    return bool(continuous.sum() > tree.judge.scale * PROOF_LOSS)
-
-
-def _with_margin(search: MISDPSearch, tree: IntegerTree, bound: float, enough: float) -> float:
-    """Return a bound less what exact multipliers may cost the checker, where it stays enough.
-
-    Free variables ask for them.
-    """
-    if not search.conic.free.any() or not np.isfinite(bound):
-        return bound
-    for share in (PROOF_MARGIN, PROOF_LOSS):
-        less = bound - share * max(tree.judge.scale, abs(bound))
-        if less >= enough or bound < enough:
-            return less
-    return bound
-
-
-def _leaf_bound(safe: SafeBounds, leaf: IntegerLeaf, box: Box, near: float) -> float:
-    """Return what a leaf proves on its box: inf that it is empty, -inf nothing."""
-    if leaf.multipliers is not None and not leaf.infeasible:
-        quick = safe.quick(*box, leaf.multipliers.joined())
-        if quick > -np.inf:
-            return quick
-    found = safe.evaluate(*box, leaf.multipliers or safe.zero(), leaf.infeasible)
-    value, nearly, uncharged = (
-        float(part[0]) for part in (found.value, found.nearly, found.uncharged)
-    )
-    if leaf.infeasible:
-        least = DISPROOF_RECHECKED * float(found.size[0])
-        nearly_proven = nearly >= least and uncharged <= UNCHARGED * nearly
-        return np.inf if value >= least or nearly_proven else -np.inf
-    if value > -np.inf:
-        return value
-    return nearly if uncharged <= UNCHARGED * near else -np.inf
 
 
 def _by_ranks(search: MISDPSearch, tree: IntegerTree, **more: Any) -> Result:
@@ -527,7 +394,3 @@ def _by_ranks(search: MISDPSearch, tree: IntegerTree, **more: Any) -> Result:
             "matrices of rank one: no box can be split further; ask for a larger rel_gap",
         )
     return _with_point(search, tree, closed, limit, bound, **common)
-
-
-def _open(node: IntegerNode) -> IntegerLeaf:
-    return IntegerLeaf(node.lower, node.upper, node.multipliers, False, node.bound)

@@ -169,7 +169,9 @@ class IntegerTree:
         if np.isinf(value):
             return 0.0
         settings, offset = self.settings, self.problem.offset
-        relative = 0.5 * settings.rel_gap * abs(value * self.judge.safe.sign + offset)
+        # A little less, so that rounding takes no bound out of the gap.
+        rel_gap = 0.5 * (1.0 - 1e-9) * settings.rel_gap
+        relative = rel_gap * abs(value * self.judge.safe.sign + offset)
         return max(relative, 0.5 * settings.abs_gap, self.rounding)
 
     @property

@@ -64,7 +64,8 @@ class IntegerLeaf:
     """A box that is done with: nothing in it is better than `bound`.
 
     `integers` are the only ones in it, where that is how it ended; `forced` where its disproof
-    takes no reduced cost for zero and has room for rounding.
+    takes no reduced cost for zero and has room for rounding. The multipliers are for the costs
+    times `scale`.
     """
 
     lower: Array
@@ -74,6 +75,7 @@ class IntegerLeaf:
     bound: float
     integers: Array | None = None
     forced: bool = False
+    scale: float = 1.0
 
 
 @dataclass(eq=False)
@@ -134,6 +136,7 @@ class IntegerLeaves:
             given = leaf.multipliers
             if given is not None:
                 rows[k], cones[k], psd[k] = given.rows[0], given.cones[0], given.psd[0]
+        scale = np.array([leaf.scale for leaf in leaves])
         return Certificate(
             kind="misdp-leaves",
             arrays={
@@ -143,6 +146,7 @@ class IntegerLeaves:
                 "cones": cones,
                 "psd": psd,
                 "infeasible": np.array([leaf.infeasible for leaf in leaves], dtype=bool),
+                **({} if (scale == 1.0).all() else {"cost_scale": scale}),
                 **(arrays or {}),
             },
         )

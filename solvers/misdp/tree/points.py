@@ -41,6 +41,8 @@ class IncumbentFinder:
     best : array of shape (n,) or None
     value : float
         Costs of `best` as a minimisation, without the offset; inf without a point.
+    count : int
+        How many choices of the integers are looked for.
     """
 
     def __init__(
@@ -49,6 +51,7 @@ class IncumbentFinder:
         self.problem = problem
         self.best: Array | None = None
         self.value = np.inf
+        self.count = 1
         self._propagation = propagation
         self._conic = conic
         self._control = control

@@ -45,7 +45,7 @@ class SolutionPool(IncumbentFinder):
         gap: float,
     ) -> None:
         super().__init__(problem, propagation, conic, control)
-        self._count, self._gap = count, gap
+        self.count, self._gap = count, gap
         self._members: dict[bytes, tuple[float, Array]] = {}
         self._searched = np.inf
 
@@ -74,10 +74,10 @@ class SolutionPool(IncumbentFinder):
         self._members[key] = value, x
         best = sorted(self._members.values(), key=lambda member: member[0])
         end = self._end_of_gap(best[0][0])
-        kept = [member for member in best[: self._count] if member[0] <= end]
+        kept = [member for member in best[: self.count] if member[0] <= end]
         self._members = {_key(x[self._whole]): (value, x) for value, x in kept}
         self.best = kept[0][1]
-        self.value = min(kept[-1][0] if len(kept) == self._count else np.inf, end)
+        self.value = min(kept[-1][0] if len(kept) == self.count else np.inf, end)
         return True
 
     def _end_of_gap(self, least: float) -> float:

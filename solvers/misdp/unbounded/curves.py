@@ -117,6 +117,7 @@ class CurveFinder:
         for digits in (*RAY_DIGITS, None):
             tidy = curve if digits is None else curve.rounded(digits)
             missed = curve_residuals(self._problem, tidy.x, tidy.ray, tidy.bend, tidy.cross)
+            missed["costs"] = self._bends_back(tidy.bend)
             if self._falls(tidy.ray) and max(missed.values()) <= least:
                 best, least = tidy, max(missed.values())
             if least <= RAY_EXACT:
@@ -126,6 +127,11 @@ class CurveFinder:
     def _falls(self, ray: Array) -> bool:
         largest = float(np.abs(self._costs).max(initial=0.0))
         return float(self._costs @ ray) < -RAY_FALLS * largest * max(1.0, float(np.abs(ray).max()))
+
+    def _bends_back(self, bend: Array) -> float:
+        """Return what the costs rise by along s^2, relative to the largest of them."""
+        size = float(np.abs(self._costs).max(initial=0.0)) * float(np.abs(bend).max(initial=0.0))
+        return max(0.0, float(self._costs @ bend)) / (size or 1.0)
 
     def _common_ranges(self) -> list[Array]:
         """Return a basis of the range that the matrices of the directions b have, per block."""

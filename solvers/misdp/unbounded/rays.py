@@ -13,6 +13,7 @@ from sparseopt.problems.misdp.problem import MISDP
 from sparseopt.result import Certificate, Result, Status
 
 from ..bounding.lower_bounds import ConicBounding
+from ..rational.exact_ray import exact_rays, keeps_exactly, on_face
 from ..relaxations.relaxation import ConicSolver
 from ..settings import (
     RANK_ALLOWED,
@@ -26,7 +27,6 @@ from ..settings import (
     RAY_NEARLY,
     RAY_RATIONAL,
 )
-from .exact_ray import exact_rays, keeps_exactly, on_face
 from .recession import recession
 
 

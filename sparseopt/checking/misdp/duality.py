@@ -71,8 +71,8 @@ class LeafBound:
     value : float
         No feasible point of the box costs less; -inf where nothing is proven.
     nearly : float
-        The same if reduced costs of at most 1e-8 of their terms were zero where a variable has no
-        end. Proves nothing.
+        The same if reduced costs of at most 1e-8 of their terms, with the largest entry of a cone
+        or a matrix for each, were zero where a variable has no end. Proves nothing.
     size : float
         The sum of the absolute terms.
     """
@@ -88,6 +88,14 @@ class LeafBounds(NamedTuple):
     value: Array
     nearly: Array
     size: Array
+
+    def divided(self, scale: Array) -> LeafBounds:
+        """Return bounds of the costs from those of the costs times `scale`, unless that is 0."""
+        unit = np.where(scale == 0.0, 1.0, scale)
+        found = LeafBounds(*(numbers / unit for numbers in self))
+        down = np.where(unit == 1.0, 0.0, 2.0 * _EPS * np.abs(found.value))
+        finite = np.isfinite(found.value)
+        return found._replace(value=np.where(finite, found.value - down, found.value))
 
     def only(self) -> LeafBound:
         """Return that of a stack of one."""
@@ -167,7 +175,7 @@ class WeakDuality:
         lower: Array,
         upper: Array,
         given: Array,
-        farkas: bool = False,
+        scale: float = 1.0,
         wanted: float = math.inf,
     ) -> LeafBound:
         """Return what multipliers prove on the box.
@@ -177,12 +185,15 @@ class WeakDuality:
         lower, upper : array of shape (n,)
         given : array of shape (sum(widths),)
             Multipliers of rows, cones, matrices, one after the other.
-        farkas : bool, default False
-            For costs zero: a positive value proves that the box holds no feasible point.
+        scale : float, default 1
+            The multipliers are for the costs times this number >= 0, with exact products, and what
+            they prove is divided by it. For 0, costs zero, a positive value proves that the box
+            holds no feasible point.
         wanted : float, default inf
             A value that is enough.
         """
-        costs = self._costs(np.array([farkas]))
+        costs, unit = self._costs(np.array([scale])), scale or 1.0
+        wanted = wanted * unit
         dual = self._in_the_cones(given[None])
         box = lower, upper
         found = [self._bound(box, costs, dual, absorb).only() for absorb in self._ways]
@@ -210,23 +221,25 @@ class WeakDuality:
                 found_near = self._enclosed(box, costs[0], dual[0], free, absorb, equations)
                 value, size = max((value, size), found_near)
         # Where an enclosure costs more than rounding, that is no fault of the multipliers.
-        return LeafBound(value, best.nearly, max(best.size, size))
+        numbers = (value, best.nearly, max(best.size, size))
+        whole = LeafBounds(*(np.array([number]) for number in numbers))
+        return whole.divided(np.array([scale])).only()
 
-    def bounds(self, lower: Array, upper: Array, given: Array, farkas: Array) -> LeafBounds:
+    def bounds(self, lower: Array, upper: Array, given: Array, scale: Array) -> LeafBounds:
         """Return what multipliers prove on each of N boxes: as :meth:`bound`, without enclosures.
 
         Parameters
         ----------
         lower, upper : array of shape (N, n)
         given : array of shape (N, sum(widths))
-        farkas : bool array of shape (N,)
+        scale : array of shape (N,)
         """
-        costs, dual = self._costs(farkas), self._in_the_cones(given)
+        costs, dual = self._costs(scale), self._in_the_cones(given)
         best, *others = (self._bound((lower, upper), costs, dual, a) for a in self._ways)
         for other in others:
             better = other.value > best.value
             best = LeafBounds(*(np.where(better, *pair) for pair in zip(other, best, strict=True)))
-        return best
+        return best.divided(scale)
 
     def inside(self, lower: Array, upper: Array, given: Array, farkas: bool) -> InsideProof | None:
         """Return exact multipliers near the given ones, where all columns without ends cost 0.
@@ -243,7 +256,8 @@ class WeakDuality:
         InsideProof or None
             None where it cannot be shown that there are any.
         """
-        costs, dual = self._costs(np.array([farkas])), self._in_the_cones(given[None])
+        costs = self._costs(np.array([0.0 if farkas else 1.0]))
+        dual = self._in_the_cones(given[None])
         J = np.flatnonzero((np.isinf(lower) | np.isinf(upper)) & (np.diff(self._F.indptr) > 0))
         sides = self._problem.row_lower, self._problem.row_upper
         for equations in (False, True):
@@ -271,8 +285,8 @@ class WeakDuality:
         """Their constants, zeros for the rows."""
         return self._g
 
-    def _costs(self, farkas: Array) -> Array:
-        return np.where(farkas[:, None], 0.0, self.sign * self._problem.c)
+    def _costs(self, scale: Array) -> Array:
+        return np.asarray(scale[:, None] * (self.sign * self._problem.c))
 
     def _enclosed(
         self,
@@ -392,6 +406,7 @@ class WeakDuality:
             if columns is not None and free is not None:
                 absorbed.append((columns, free, np.where(diagonal, -shift, 0.0)))
         r, error, terms = self._reduced_costs(costs, dual, near)
+        near_terms = np.abs(costs) + (self._absolute_adjoint @ self._tops(dual).T).T
         for columns, free, left in absorbed:
             r[:, columns] = np.where(free, left, r[:, columns])
             error[:, columns] = np.where(free, 4.0 * _EPS * np.abs(left), error[:, columns])
@@ -412,7 +427,7 @@ class WeakDuality:
             reach = np.concatenate([reach, np.abs(self._g[m:])])
             constant -= (1.0 + 8.0 * _EPS) * near.spread * np.where(near.spread > 0.0, reach, 0.0)
         value, size = _sums_down(constant, charges)
-        small = np.isinf(charges) & (np.abs(r) <= _NEARLY * terms)
+        small = np.isinf(charges) & (np.abs(r) <= _NEARLY * near_terms)
         nearly, size_of_nearly = value.copy(), size.copy()
         some = small.any(axis=1)
         if some.any():
@@ -432,6 +447,13 @@ class WeakDuality:
             error += (1.0 + 2.0 * self._rounding) * (self._absolute_adjoint @ near.spread)
             r[:, near.columns] = error[:, near.columns] = 0.0
         return r, error, terms + lost
+
+    def _tops(self, dual: Array) -> Array:
+        """Return absolute multipliers, each entry the largest of its cone or matrix."""
+        tops = np.abs(dual)
+        for here, *_ in (*self._cones, *self._blocks):
+            tops[:, here] = tops[:, here].max(axis=1, keepdims=True)
+        return tops
 
     def _charges(
         self, r: Array, error: Array, terms: Array, lower: Array, upper: Array

@@ -5,8 +5,8 @@ of all entries of those matrices; it must contain all that follow from the const
 claimed bound as a cutoff). ``entry`` (N,) says which entry a node is split at, at ``value`` (N,),
 into its ``children`` (N, 2): below and above; -1 in a leaf. In each leaf the problem with the rows
 of :class:`RankBoxes` in place of the ranks has a certificate "misdp-leaves" of its own: the entries
-of ``lower, upper, rows, cones, psd, infeasible`` whose ``owner`` (L,) is the leaf. One that the
-rank empties needs none.
+of ``lower, upper, rows, cones, psd, infeasible, cost_scale`` whose ``owner`` (L,) is the leaf. One
+that the rank empties needs none.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 else:
     sp = Deferred("scipy.sparse")
 
-_OWN = ("lower", "upper", "rows", "cones", "psd", "infeasible")
+_OWN = ("lower", "upper", "rows", "cones", "psd", "infeasible", "cost_scale")
 
 _OUT = 1e-14
 """Derived numbers are moved outwards by this part of their terms: fifty rounding errors."""

@@ -80,12 +80,22 @@ def verify_ray(problem: MISDP, certificate: Certificate | None, findings: Findin
         _check_linear(problem, name, direction, findings)
     sign = 1 if problem.sense == "min" else -1
     costs = rationals(problem.c) * sign
-    steps = [costs @ rationals(direction) for direction in directions.values()]
-    if not (steps[0] < 0 and all(step <= 0 for step in steps[1:])):
+    steps: list[Any] = [costs @ rationals(direction) for direction in directions.values()]
+    largest = float(np.abs(problem.c).max())
+    bends = [
+        sign_of(-step, largest * float(np.abs(direction).max(initial=0.0)))
+        for step, direction in zip(steps[1:], [*directions.values()][1:], strict=True)
+    ]
+    if not steps[0] < 0 or Sign.FAILS in bends:
         findings.refute(
             "the objective does not improve: " + ", ".join(f"{float(s):.6g}" for s in steps)
         )
         return
+    if Sign.NEARLY in bends:
+        findings.doubt(
+            f"the objective bends back by {float(steps[1]):.3g}, by rounding perhaps: that proves "
+            "nothing"
+        )
     if point is None or findings.refuted:
         return
     if certificate.kind == "ray":

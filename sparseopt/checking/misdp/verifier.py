@@ -18,6 +18,10 @@ where the maximum is asked), its arrays are
 ``infeasible`` (L,) bool
     Whether the leaf holds no feasible point: then its multipliers are to prove a positive value for
     the costs zero (Farkas).
+``cost_scale`` (L,), optional
+    The multipliers of the other leaves are for the costs times this positive number, and what they
+    prove is divided by it: multiples of exact multipliers may be whole numbers where these are not.
+    Its products with the costs of variables that lack an end have to be exact.
 
 ``rows, cones, psd`` may be left out where they have no columns. With ``merged_into`` and
 ``merged_times`` (q0,), for the q0 integer variables of the problem, all of this is about a problem
@@ -92,6 +96,8 @@ _WORK, _STACKED, _LEAF, _TIGHTENED = 3e11, 3e4, 3e5, 3e6
 looked at again by itself, and of its derived bounds."""
 _SECOND = 4e-10
 """Seconds of one operation."""
+_PRODUCT = 4e-6
+"""Seconds of a product of fractions."""
 _STACK = 1_000_000
 """Numbers of the leaves that are looked at together."""
 _ROUNDED = 1e-3
@@ -192,12 +198,16 @@ def _check_objective(problem: MISDP, result: Result, point: Array, findings: Fin
 
 @dataclass(frozen=True, eq=False)
 class Leaves:
-    """The arrays of a certificate, read and checked; `dual` has all multipliers side by side."""
+    """The arrays of a certificate, read and checked; `dual` has all multipliers side by side.
+
+    They are for the costs times `scale`, 0 where they are to prove that nothing is feasible.
+    """
 
     lower: Array
     upper: Array
     dual: Array
     infeasible: Array
+    scale: Array
 
     def __len__(self) -> int:
         return len(self.lower)
@@ -227,7 +237,39 @@ class Leaves:
             if not np.isfinite(part).all():
                 raise Malformed(f"{name} holds numbers that are not finite")
             parts.append(part)
-        return cls(np.ceil(lower), np.floor(upper), np.concatenate(parts, axis=1), infeasible)
+        scale = np.where(infeasible, 0.0, _cost_scale(problem, arrays, L))
+        dual = np.concatenate(parts, axis=1)
+        return cls(np.ceil(lower), np.floor(upper), dual, infeasible, scale)
+
+
+def _cost_scale(problem: MISDP, arrays: Mapping[str, Array], leaves: int) -> Array:
+    """Return what the costs are multiplied by in each leaf.
+
+    Raises
+    ------
+    Malformed
+        Also where a product is rounded: the proof would be one of other costs.
+    """
+    if "cost_scale" not in arrays:
+        return np.ones(leaves)
+    scale = np.asarray(arrays["cost_scale"])
+    if scale.shape != (leaves,) or scale.dtype.kind != "f" or not (scale > 0.0).all():
+        raise Malformed("cost_scale must be a vector of positive numbers, one for each leaf")
+    several = np.unique(scale).tolist()
+    spend(_PRODUCT * len(several) * len(problem.c))
+    lacking = np.isinf(problem.lower) | np.isinf(problem.upper)
+    for times in several:
+        products = times * problem.c
+        if not np.isfinite(products).all() or any(
+            Fraction(times) * Fraction(c) != Fraction(product)
+            for c, product in zip(
+                problem.c[lacking].tolist(), products[lacking].tolist(), strict=True
+            )
+        ):
+            raise Malformed(
+                f"cost_scale {times:.17g} times a cost of a variable that lacks an end is not exact"
+            )
+    return scale
 
 
 def _interior(widths: tuple[int, int, int], arrays: Mapping[str, Array]) -> tuple[Array, Array]:
@@ -478,7 +520,7 @@ class _ProofOfLeaves:
             self._account(leaves, some.stop)
             low, high = self._boxes(leaves, some)
             farkas = leaves.infeasible[some]
-            found = self.duality.bounds(low, high, leaves.dual[some], farkas)
+            found = self.duality.bounds(low, high, leaves.dual[some], leaves.scale[some])
             proven = self._enough(found.value, found.size, farkas)
             if self.bound is None:
                 proven &= farkas
@@ -504,7 +546,7 @@ class _ProofOfLeaves:
         farkas = bool(leaves.infeasible[k])
         if self.bound is None and not farkas:
             return f"leaf {k} is not said to be infeasible", False
-        wanted = math.inf if farkas else self.target
+        wanted, scale = math.inf if farkas else self.target, float(leaves.scale[k])
         self.tightened += 1
         tight = self.implied.tighten(low, high, self.cutoff)
         if tight is None:
@@ -512,14 +554,14 @@ class _ProofOfLeaves:
         # Enclosures cost more than derived bounds, which often do.
         one = slice(k, k + 1)
         quick = self.duality.bounds(
-            tight[0][None], tight[1][None], leaves.dual[one], leaves.infeasible[one]
+            tight[0][None], tight[1][None], leaves.dual[one], leaves.scale[one]
         ).only()
         if self._enough(quick.value, quick.size, farkas):
             return None
-        found = self.duality.bound(low, high, leaves.dual[k], farkas, wanted)
+        found = self.duality.bound(low, high, leaves.dual[k], scale, wanted)
         if self._enough(found.value, found.size, farkas):
             return None
-        found = self.duality.bound(*tight, leaves.dual[k], farkas, wanted)
+        found = self.duality.bound(*tight, leaves.dual[k], scale, wanted)
         if self._enough(found.value, found.size, farkas):
             return None
         only_rounding = bool(self._enough(found.nearly, found.size, farkas, self.lowest))

@@ -316,6 +316,9 @@ class Conic:
         if not boxes_cover(boxes + left_out(self, arrays), region):
             raise Unproven("the leaves do not cover all integers that are left here")
         farkas = arrays["infeasible"].values if "infeasible" in arrays else [bound is None] * count
+        scales = exacts(arrays["cost_scale"].values) if "cost_scale" in arrays else [ONE] * count
+        if min(scales) <= 0:
+            raise Refuted("cost_scale is not positive")
         for k in range(count):
             Clock.check()
             low, high = list(whole_low), list(whole_high)
@@ -324,7 +327,8 @@ class Conic:
                     low[j] = Fraction(a) if low[j] is None else max(low[j], Fraction(a))
                 if not math.isinf(b):
                     high[j] = Fraction(b) if high[j] is None else min(high[j], Fraction(b))
-            dual = exacts([v for name in width for v in table[name][k]])
+            # For a multiple of the costs: the proof is of the costs themselves here.
+            dual = [v / scales[k] for v in exacts([v for name in width for v in table[name][k]])]
             goal = None if farkas[k] else target
             found, low, high = self.leaf(dual, low, high, bool(farkas[k]), goal, cutoff)
             if low is None or self.enough(found, bool(farkas[k]), goal):
@@ -408,7 +412,7 @@ class Conic:
             ):
                 raise Unproven("the boxes leave out entries that this program cannot exclude")
         entry, value, children = (arrays[k] for k in ("entry", "value", "children"))
-        names = ("lower", "upper", "rows", "cones", "psd", "infeasible")
+        names = ("lower", "upper", "rows", "cones", "psd", "infeasible", "cost_scale")
         open_ = [(0, begin)]
         while open_:
             Clock.check()

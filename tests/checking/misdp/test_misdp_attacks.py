@@ -302,6 +302,18 @@ def test_the_tolerance_of_a_point_lets_no_curve_out(bend: float, rotated: bool |
     assert verdict(problem, claim) != "verified"
 
 
+@pytest.mark.parametrize(("back", "expected"), [(1e-10, "unproven"), (0.01, "refuted")])
+def test_a_curve_along_which_the_objective_turns_back(back: float, expected: str) -> None:
+    """Maximise k - back t with k^2 <= t: 1 / (4 back), and no more."""
+    square = SemidefiniteBlock([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]], [1.0, 0.0, 0.0])
+    problem = MISDP(c=[1.0, 0.0], blocks=[square], sense="max")
+    arrays = {"x": np.zeros(2), "ray": np.array([1.0, 0.0]), "bend": np.array([0.0, 1.0])}
+    arrays["cross"] = np.array([0.0, 1.0, 0.0, 0.0])
+    claim = Result(status=Status.UNBOUNDED, certificate=Certificate("curve", arrays))
+    assert verdict(problem, claim) == "verified"
+    assert verdict(problem.with_changes(c=[1.0, -back]), claim) == expected
+
+
 @pytest.mark.parametrize("size", [1.0, 1e-6, 1e-8, 1e-12])
 def test_a_ray_out_of_rank_one_in_small_units(size: float, tmp_path: Path) -> None:
     """The rank of [[x, 0], [0, s]] is one for x = 0 alone, in whatever units s is small."""

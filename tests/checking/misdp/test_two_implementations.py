@@ -69,7 +69,7 @@ def test_weak_duality(problem: MISDP) -> None:
     for size in (0.1, 1.0, 1e3):
         for farkas in (False, True):
             given = size * rng.normal(size=m + cones + psd)
-            own = duality.bound(*box, given, farkas)
+            own = duality.bound(*box, given, 0.0 if farkas else 1.0)
             parts = (part[None] for part in np.split(given, [m, m + cones]))
             engine = safe.evaluate(*box, ConicMultipliers(*parts), farkas)
             # Random multipliers of a variable without ends prove nothing, for either.
@@ -87,11 +87,11 @@ def test_leaves_in_a_stack_prove_what_each_does(problem: MISDP) -> None:
     duality, N = WeakDuality(problem), 40
     given = rng.normal(size=(N, sum(duality.widths))) * 10.0 ** rng.integers(-200, 100, (N, 1))
     low, high = (np.tile(end, (N, 1)) for end in (problem.lower, problem.upper))
-    farkas = rng.random(N) < 0.5
-    stack = duality.bounds(low, high, given, farkas)
+    scale = rng.choice([0.0, 1.0, 3.0], N)
+    stack = duality.bounds(low, high, given, scale)
     for k in range(N):
         # Nothing is enough for a bound, so that multipliers are not enclosed.
-        one = duality.bound(low[k], high[k], given[k], bool(farkas[k]), wanted=-np.inf)
+        one = duality.bound(low[k], high[k], given[k], scale[k], wanted=-np.inf)
         assert np.isinf(one.value) == np.isinf(stack.value[k])
         if np.isfinite(one.value):
             assert abs(one.value - stack.value[k]) <= 1e-11 * one.size

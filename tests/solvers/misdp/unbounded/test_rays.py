@@ -8,7 +8,7 @@ from unbounded_misdps import draw
 import sparseopt
 from sparseopt import Status, Verdict
 from sparseopt.problems import MISDP, SecondOrderCone, SemidefiniteBlock
-from sparseopt.solvers.misdp.unbounded.exact_ray import exact_rays, keeps_exactly
+from sparseopt.solvers.misdp.rational.exact_ray import exact_rays, keeps_exactly
 from sparseopt.solvers.misdp.unbounded.recession import recession
 
 

@@ -14,7 +14,7 @@ with room to spare.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 from math import gcd, lcm
 
@@ -43,7 +43,12 @@ _LARGEST = 2**53
 """Whole numbers up to here are exact in double precision."""
 
 
-def exact_rays(cone: MISDP, ray: Array) -> Iterator[Array]:
+def exact_rays(
+    cone: MISDP,
+    ray: Array,
+    at: Array | None = None,
+    every_bits: Sequence[int] = RAY_BITS,
+) -> Iterator[Array]:
     """Yield rays of whole numbers near a computed one, the simplest first.
 
     They solve the equations of its face exactly; inequalities they meet as it does.
@@ -55,23 +60,56 @@ def exact_rays(cone: MISDP, ray: Array) -> Iterator[Array]:
         :func:`~sparseopt.solvers.misdp.unbounded.recession.recession`.
     ray : array of shape (n,)
         One of them, up to some 1e-7 of its largest entry.
+    at : array of shape (n,), optional
+        A ray on the face that is meant, if that is a larger one. Rows are 0 where they are at both.
+    every_bits : sequence of int
+        Binary digits that free entries are rounded to.
     """
     largest = float(np.abs(ray).max(initial=0.0))
     if largest == 0.0 or _is_large(cone):
         return
     unit = ray / largest
-    fixed = _at_bounds(cone, unit)
-    solved = _eliminated(_equations(cone, unit), set(np.flatnonzero(fixed).tolist()))
+    face = unit if at is None else at / float(np.abs(at).max())
+    fixed = _at_bounds(cone, face)
+    equations = _equations(cone, face, unit)
+    solved = _eliminated(equations, set(np.flatnonzero(fixed).tolist()))
     if solved is None:
         return
     free = [j for j in range(len(unit)) if not fixed[j] and j not in solved]
     seen = set()
-    for bits in RAY_BITS:
+    for bits in every_bits:
         values = {j: Fraction(round(float(unit[j]) * 2**bits), 2**bits) for j in free}
         whole = _whole(_completed(solved, values), len(unit))
         if whole is not None and whole.tobytes() not in seen:
             seen.add(whole.tobytes())
             yield whole
+
+
+def off_rational_faces(cone: MISDP, ray: Array) -> list[SecondOrderCone | SemidefiniteBlock]:
+    """Return the parts of a cone on whose boundary a ray is, where no simple fractions are.
+
+    Parameters
+    ----------
+    cone, ray : as for :func:`exact_rays`
+    """
+    unit, found = ray / (float(np.abs(ray).max(initial=0.0)) or 1.0), []
+    for part in cone.cones:
+        u = part.F @ unit
+        head, norm = part.head_and_norm(u)
+        on_boundary = head - norm <= RAY_FACE < head
+        if on_boundary and not any(True for _ in _of_cone(part, unit)):
+            found.append(part)
+    for block in cone.blocks:
+        M = block.matrix(unit)
+        values, vectors = np.linalg.eigh(M)
+        null = vectors[:, values <= RAY_FACE].T
+        if values[-1] <= RAY_FACE or not len(null):
+            continue
+        basis = _simple_basis(null)
+        missed = 1.0 if basis is None else float(np.abs(M @ np.array(basis, dtype=float).T).max())
+        if missed > RAY_FACE:
+            found.append(block)
+    return found
 
 
 def on_face(cone: MISDP, ray: Array, held: Array) -> Iterator[Array]:
@@ -90,7 +128,7 @@ def on_face(cone: MISDP, ray: Array, held: Array) -> Iterator[Array]:
     if largest == 0.0 or len(ray) > RAY_DENSE or _is_large(cone):
         return
     fixed = _at_bounds(cone, ray / largest)
-    equations = list(_equations(cone, ray / largest))
+    equations = list(_equations(cone, ray / largest, ray / largest))
     E = np.zeros((len(equations), len(ray)))
     for line, equation in zip(E, equations, strict=True):
         line[list(equation)] = [float(value) for value in equation.values()]
@@ -173,11 +211,14 @@ def _semidefinite(packed: list[Fraction], size: int) -> bool:
     return True
 
 
-def _equations(cone: MISDP, unit: Array) -> Iterator[Equation]:
-    """Yield the equations of the face of a ray of length 1, but for those of bounds."""
+def _equations(cone: MISDP, unit: Array, other: Array) -> Iterator[Equation]:
+    """Yield the equations of the face of a ray of length 1, but for those of bounds.
+
+    Rows that are 0 at another ray, too.
+    """
     closed = np.isfinite(cone.row_lower) | np.isfinite(cone.row_upper)
     equal = (cone.row_lower == 0.0) & (cone.row_upper == 0.0)
-    at_zero = np.abs(cone.A @ unit) <= RAY_FACE * _top(cone.A)
+    at_zero = np.maximum(np.abs(cone.A @ unit), np.abs(cone.A @ other)) <= RAY_FACE * _top(cone.A)
     yield from _rows(cone.A, np.flatnonzero(equal | (closed & at_zero)).tolist())
     for part in cone.cones:
         yield from _of_cone(part, unit)

@@ -1,0 +1,1 @@
+"""Solutions of conic constraints in rational arithmetic: what rounding would break."""
