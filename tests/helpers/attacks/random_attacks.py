@@ -196,6 +196,50 @@ def fixed_charges(rng: np.random.Generator) -> Iterator[tuple[str, Any, Result]]
         yield "fixed charge", problem, claim
 
 
+def multiples(rng: np.random.Generator) -> Iterator[tuple[str, Any, Result]]:
+    """Yield worse points that multipliers for a multiple of the costs are to prove optimal.
+
+    Minimise y without ends with d y >= n + b, b a bit: n / d by the multiplier 1 for d times the
+    costs. The scale is that of the worse point, nearly d, a multiplier is larger, or another cost.
+    """
+    d, n = float(rng.integers(2, 1000)), float(rng.integers(-1000, 1000))
+    problem = MISDP(
+        c=[0.0, 1.0],
+        A=[[-1.0, d]],
+        row_lower=[n],
+        lower=[0.0, -np.inf],
+        upper=[1.0, np.inf],
+        integer=[0],
+    )
+    value = n / d + max(1.0, abs(n / d)) * 10.0 ** rng.uniform(-5.5, 1.0)
+    near = d * (1.0 + 10.0 ** rng.uniform(-16.0, -7.0) * rng.choice([-1.0, 1.0]))
+    worse = n / value if n / value > 0.0 else d
+    for scale, y in (
+        (worse, 1.0),
+        (near, near / d),
+        (d, value * d / n if n else 1.0),
+        (d * 1e300, 1e300),
+        (d * 2.0**-1060, 2.0**-1060),
+        (1e-300, 1.0),
+    ):
+        arrays = {
+            "lower": np.zeros((1, 1)),
+            "upper": np.ones((1, 1)),
+            "rows": np.array([[y]]),
+            "infeasible": np.zeros(1, dtype=bool),
+            "cost_scale": np.array([scale]),
+        }
+        x = np.array([0.0, value])
+        claim = _claim(Status.OPTIMAL, "misdp-leaves", arrays)
+        yield (
+            "multiples of the costs",
+            problem,
+            claim.with_changes(
+                x=x, objective=value, bound=value, kind=problem.kind, problem=problem
+            ),
+        )
+
+
 def leaves(problem: Any, result: Result, rng: np.random.Generator) -> Iterator[tuple[str, Result]]:
     """Yield claims of a worse optimum by leaves that overlap or miss, of a sparse direction."""
     certificate = result.certificate
@@ -491,7 +535,8 @@ def campaign(
 
 
 def _made_to_be_believed(judge: Judge, rng: np.random.Generator) -> None:
-    for family in (small_coefficients, inflated, loose_bounds, fixed_charges, cancelled):
+    families = small_coefficients, inflated, loose_bounds, fixed_charges, cancelled, multiples
+    for family in families:
         for _ in range(_EACH):
             for kind, problem, result in family(rng):
                 judge.attack(kind, problem, result)
