@@ -260,8 +260,22 @@ def chosen_by_folds(
         The smallest lam that is compared.
     **details
         The other fields of :class:`CVResult`: rule, loss, problem and notes.
+
+    Raises
+    ------
+    ParamError
+        If fewer than two folds have a test part with any weight.
     """
     sizes = [float(weights[test].sum()) for _, test in folds]
+    weighty = [k for k, size in enumerate(sizes) if size > 0.0]
+    if len(weighty) < min(2, len(folds)):
+        raise ParamError(
+            f"of {len(folds)} folds {len(weighty)} have a test part with any weight; expected 2 or "
+            "more: give fewer folds, or leave out the observations of weight 0"
+        )
+    if len(weighty) < len(folds):
+        # Observations of weight 0 are none.
+        totals, folds, sizes = ([part[k] for k in weighty] for part in (totals, folds, sizes))
     parts, mean = mean_curve(totals, sizes, exact_path(whole), lam_min)
     shares = zip(parts, sizes, strict=True)
     curves = [Curve(part.low, mean.top, part.coefficients / size) for part, size in shares]

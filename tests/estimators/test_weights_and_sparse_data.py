@@ -10,6 +10,7 @@ from sklearn.linear_model import LogisticRegression
 import sparseopt
 from sparseopt.estimators import (
     CLIME,
+    L1SVC,
     BestSubset,
     DifferentialNetwork,
     GaussianGraphL0,
@@ -230,3 +231,22 @@ def test_results_name_the_columns_that_were_chosen():
     assert set(two.result_.coefficients.nonzero()) == chosen
     subset = BestSubset(size=2).fit(frame, diabetes.target)
     assert subset.result_.problem.names == ["y", *names]
+
+
+def test_a_fold_without_weight_is_left_out():
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(18, 3))
+    y = np.where(X[:, 0] + rng.normal(size=18) > 0.0, "yes", "no")
+    # Two of the ten folds that stratify 18 observations have these only.
+    weights = np.array([2, 3, 0, 3, 1, 2, 2, 1, 3, 0, 1, 1, 2, 1, 0, 0, 0, 0], dtype=float)
+    for order in range(20):
+        shuffled = np.random.default_rng(order).permutation(weights)
+        model = L1SVC(refit=True).fit(X, y, sample_weight=shuffled)
+        assert np.isfinite(model.lam_)
+
+
+def test_a_decision_of_zero_is_the_first_class():
+    X, y = np.array([[-1.0], [1.0], [-1.0], [1.0]]), np.array(["a", "b", "a", "b"])
+    model = L1SVC(lam=1.0, fit_intercept=False).fit(X, y)
+    assert model.decision_function([[0.0]]) == 0.0
+    assert model.predict([[0.0]]) == "a"

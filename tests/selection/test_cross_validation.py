@@ -243,3 +243,20 @@ def test_the_losses_are_those_of_the_textbook() -> None:
     for name, expected in LOSSES.items():
         y = np.where(rng.random(23) < 0.5, 1.0, -1.0)
         assert abs(named_loss(name, 0.3).total(y, f) - expected(y, f).sum()) <= 1e-12
+
+
+def test_folds_whose_test_part_has_no_weight_are_left_out():
+    rng = np.random.default_rng(8)
+    X = rng.standard_normal((20, 3))
+    y = X[:, 0] + 0.1 * rng.standard_normal(20)
+    labels = np.repeat(np.arange(5), 4)
+    weights = np.where(labels == 2, 0.0, 1.0)
+    cv = cross_validate(LADLasso(X, y, sample_weights=weights), folds=labels, rule="1se")
+    some = labels != 2
+    rest = cross_validate(LADLasso(X[some], y[some]), folds=labels[some], rule="1se")
+    assert len(cv.folds) == 4
+    assert cv.lam_1se == pytest.approx(rest.lam_1se)
+    assert cv.value == pytest.approx(rest.value)
+    parts = [(np.flatnonzero(labels != k), np.flatnonzero(labels == k)) for k in (1, 2)]
+    with pytest.raises(ParamError, match="of 2 folds 1 have a test part with any weight"):
+        cross_validate(LADLasso(X, y, sample_weights=weights), folds=parts)

@@ -220,8 +220,8 @@ class LinearClassification(_SparseCoefficients, TwoClasses, ClassifierMixin):  #
         return np.asarray(X @ self.coef_[0] + self.intercept_[0])
 
     def predict(self, X: Any) -> Array:
-        """Return the classes, shape (n,)."""
-        positive = self.decision_function(X) >= 0.0
+        """Return the classes, shape (n,): the first one where the decision is 0."""
+        positive = self.decision_function(X) > 0.0
         return np.asarray(self.classes_[positive.astype(int)])
 
 
