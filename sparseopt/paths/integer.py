@@ -41,9 +41,14 @@ class IntegerPath(PathResult):
 
     @property
     def gap(self) -> Array:
-        """What is between objective and bound, relative to the larger of the two, shape (B,)."""
+        """What is between objective and bound, relative to the larger of the two, shape (B,).
+
+        Infinite where nothing is proven.
+        """
         size = np.maximum(np.maximum(np.abs(self.objective), np.abs(self.bound)), 1e-10)
-        return np.asarray(np.abs(self.objective - self.bound) / size)
+        known, gap = np.isfinite(size), np.full(len(size), np.inf)
+        gap[known] = np.abs(self.objective[known] - self.bound[known]) / size[known]
+        return gap
 
     def sketch(self) -> str:
         """Return the objective as a function of the whole number, an SVG element."""

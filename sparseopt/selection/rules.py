@@ -107,7 +107,9 @@ def select(
         result = Result(status=Status.OPTIMAL, path=path, problem=problem, kind=problem.kind)
     family = family_of(problem.family)
     if family is None or family.select is None:
-        raise ParamError(f"there is no rule that chooses anything for a {problem.kind}")
+        raise ParamError(
+            f"there is no rule that chooses anything for problems of the kind {problem.kind!r}"
+        )
     return resolve(family.select)(problem, by, result=result, **options)
 
 

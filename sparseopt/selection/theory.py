@@ -107,7 +107,8 @@ def theoretical_lam(
     asked = _Asked(sigma, n, alpha, c, seed)
     if problem.kind not in _RULES:
         raise ParamError(
-            f"there is no theoretical lam for a {problem.kind}; it is for: {', '.join(_RULES)}"
+            f"there is no theoretical lam for the kind {problem.kind!r}; there is for: "
+            f"{', '.join(_RULES)}"
         )
     return _RULES[problem.kind](problem, asked)
 
@@ -299,7 +300,9 @@ def noise_level(problem: Problem, path: ParametricPath) -> float:
     1.08
     """
     if problem.kind != "dantzig-selector":
-        raise ParamError(f"sigma is estimated for the Dantzig selector, not for a {problem.kind}")
+        raise ParamError(
+            f"sigma is estimated for the Dantzig selector, not for the kind {problem.kind!r}"
+        )
     weights, unit = counts(problem), _dantzig_unit(problem)
     n = float(weights.sum())
     if unit == 0.0:

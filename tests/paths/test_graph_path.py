@@ -140,6 +140,17 @@ def test_large_neighbourhoods_are_proven_as_far_as_the_work_allows(monkeypatch):
     assert any("too much work" in message for message in again.messages)
 
 
+def test_the_gap_of_what_nothing_bounds_is_infinite(result):
+    path = result.path
+    bound = path.bound.copy()
+    bound[1:3] = np.inf, np.inf
+    objective = path.objective.copy()
+    objective[2] = np.inf
+    unknown = replace(path, objective=objective, bound=bound)
+    np.testing.assert_array_equal(unknown.gap[1:3], np.inf)
+    np.testing.assert_array_equal(np.delete(unknown.gap, [1, 2]), np.delete(path.gap, [1, 2]))
+
+
 def test_a_time_limit_leaves_valid_bounds():
     X = np.random.default_rng(0).normal(size=(50, 3000))
     problem = L0GraphicalModel(X, Candidates.window(3000, 26))

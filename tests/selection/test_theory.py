@@ -154,7 +154,7 @@ def test_what_is_missing_is_named() -> None:
     with pytest.raises(ParamError, match="c is 0"):
         theoretical_lam(LADLasso(X, y), c=0)
     lp = ParametricLP(A=np.eye(1), b=[1.0], b_bar=[0.0], c=[1.0], c_bar=[0.0])
-    with pytest.raises(ParamError, match="no theoretical lam for a parametric-lp"):
+    with pytest.raises(ParamError, match="no theoretical lam for the kind 'parametric-lp'"):
         theoretical_lam(lp)
     with pytest.raises(ParamError, match="for the Dantzig selector"):
         noise_level(LADLasso(X, y), sparseopt.solve(LADLasso(X, y)).path)
