@@ -493,6 +493,9 @@ EXACT_CHARGED = 1e-6
 """Reduced costs of variables without ends up to this, in units of the coefficients, are to be
 exactly zero; what is larger is charged at ends that are derived."""
 
+EXACT_FACES = (1e-6, 1e-4)
+"""What is 0 on a face: where a problem has no interior, multipliers have fewer right digits."""
+
 EXACT_ROUNDING = 1e-11
 """The same of those with one end, for multipliers inside their cones: these leave it the sign."""
 

@@ -275,7 +275,8 @@ def chosen_by_folds(
         )
     if len(weighty) < len(folds):
         # Observations of weight 0 are none.
-        totals, folds, sizes = ([part[k] for k in weighty] for part in (totals, folds, sizes))
+        totals, folds = [totals[k] for k in weighty], [folds[k] for k in weighty]
+        sizes = [sizes[k] for k in weighty]
     parts, mean = mean_curve(totals, sizes, exact_path(whole), lam_min)
     shares = zip(parts, sizes, strict=True)
     curves = [Curve(part.low, mean.top, part.coefficients / size) for part, size in shares]

@@ -15,10 +15,7 @@ from ...common.misdp_standard_form import StandardForm
 from ..reductions.merging import Merged
 from ..reductions.propagation import Propagation
 from ..reductions.symmetry import Ordered
-from ..settings import (
-    POINT_NOISE,
-    START_NODES,
-)
+from ..settings import POINT_NOISE, PROOF_NEAR, START_NODES
 from ..tree.integer_tree import IntegerTree
 from ..tree.rank_one import ranked_blocks
 from ..tree.rank_tree import RankTree
@@ -245,8 +242,18 @@ def answer(search: MISDPSearch, tree: IntegerTree, limit: Limit | None, **more: 
     least = _lower_bound(tree, points.value, closed)
     proven = recomputed(search, tree, least)
     proven = as_checked(search, tree, proven)
-    proven = with_margin(search, tree, proven, points.value - 2.0 * tree.slack)
-    closed = closed and proven >= points.value - 2.0 * tree.slack
+    enough = points.value - 2.0 * tree.slack
+    missed = points.value - max(least, proven)
+    finished = tree.leaves.kept and not tree.open
+    if proven < enough and finished and missed <= PROOF_NEAR * tree.judge.scale:
+        # Rounding took more than the gap, as beside an optimum of 0.
+        exact_ones, settled = exact_where_free(search, tree, tree.leaves.found, enough)
+        if settled:
+            nothing = points.value - enough <= tree.judge.rounding(points.value)
+            tree.leaves.found, proven = exact_ones, points.value if nothing else enough
+            closed, limit = True, None
+    proven = with_margin(search, tree, proven, enough)
+    closed = closed and proven >= enough
     if proven == -np.inf < least:
         limit = limit or Limit.SLOW_PROGRESS
         notes.append(
@@ -344,8 +351,8 @@ def _certificate(
 
     Without a bound they are to prove that nothing is feasible.
     """
-    tree.leaves.found = exact_where_free(search, tree, tree.leaves.found, bound)
-    nodes = exact_where_free(search, tree, [open_leaf(node) for node in tree.open], bound)
+    tree.leaves.found, _ = exact_where_free(search, tree, tree.leaves.found, bound)
+    nodes, _ = exact_where_free(search, tree, [open_leaf(node) for node in tree.open], bound)
     more = search.interior.arrays()
     if tree.orbits is not None:
         more |= tree.orbits.arrays()

@@ -127,7 +127,7 @@ def with_margin(search: MISDPSearch, tree: IntegerTree, bound: float, enough: fl
 
 def exact_where_free(
     search: MISDPSearch, tree: IntegerTree, leaves: list[IntegerLeaf], bound: float | None
-) -> list[IntegerLeaf]:
+) -> tuple[list[IntegerLeaf], bool]:
     """Return leaves with exact multipliers where reduced costs have to be exactly zero.
 
     Up to a number of leaves, and where such multipliers are found. Those beside a pool may have to
@@ -140,25 +140,32 @@ def exact_where_free(
     leaves : list of IntegerLeaf
     bound : float or None
         What they are to prove; None that nothing is feasible.
+
+    Returns
+    -------
+    leaves : list of IntegerLeaf
+    proven : bool
+        Whether all of them do, rounding errors or not.
     """
     problem, judge = search.problem, tree.judge
     some = min(EXACT_LEAVES, EXACT_ENTRIES // max(1, judge.forms.nnz))
-    if (
-        search.points.count > 1
-        or not some
-        or not (np.isinf(problem.lower) | np.isinf(problem.upper)).any()
-    ):
-        return leaves
+    if search.points.count > 1 or not some or not (np.isinf(problem.lower - problem.upper)).any():
+        return leaves, False
     cutoff = None if bound is None else judge.better_than(float(judge.safe.bound(np.array(bound))))
     box = search.propagation.tighten(cutoff=cutoff, in_turn=False)
     if box is None:
-        return leaves
-    exact, changed = ExactMultipliers(problem, judge), list(leaves)
+        return leaves, True
+    exact, changed, proven = ExactMultipliers(problem, judge), list(leaves), True
     for k, leaf in enumerate(leaves):
+        if leaf.scale != 1.0:
+            continue
         tight = next((own for _, own in _tightened(search, [leaf], box, cutoff)), None)
+        if tight is None:
+            continue
         if not some or search.control.limit() is not None:
-            break
-        if leaf.multipliers is None or tight is None or _plainly_proven(judge, leaf, tight, bound):
+            return changed, False
+        if leaf.multipliers is None or _plainly_proven(judge, leaf, tight, bound):
+            proven &= leaf.multipliers is not None
             continue
         some -= 1
         # Ends that are derived for variables without ends may be others in the checker.
@@ -173,7 +180,8 @@ def exact_where_free(
             found = _exact_bound(search.conic, exact, (low, high), leaf.multipliers, bound)
         if found is not None:
             changed[k] = replace(leaf, multipliers=found.multipliers, scale=found.scale)
-    return changed
+        proven &= found is not None
+    return changed, proven
 
 
 def _plainly_proven(judge: Judge, leaf: IntegerLeaf, tight: Box, bound: float | None) -> bool:

@@ -25,7 +25,7 @@ from sparseopt.problems.misdp.problem import MISDP
 
 from ..bounding.lower_bounds import Judge
 from ..bounds import ConicMultipliers
-from ..settings import EXACT_BITS, EXACT_CHARGED, EXACT_ROUNDING
+from ..settings import EXACT_BITS, EXACT_CHARGED, EXACT_FACES, EXACT_ROUNDING
 from .exact_ray import exact_rays, keeps_exactly, off_rational_faces
 
 
@@ -96,9 +96,13 @@ class ExactMultipliers:
         enough : callable
             Whether multipliers, up to rounding, prove what they are to prove.
         """
-        cone = self._cone(multipliers, infeasible, EXACT_CHARGED)
         ray = np.append(multipliers.joined(), 0.0 if infeasible else 1.0)
-        return self._first(cone, exact_rays(cone, ray), enough)
+        for near in EXACT_FACES:
+            cone = self._cone(multipliers, infeasible, near)
+            found = self._first(cone, exact_rays(cone, ray, near=near), enough)
+            if found is not None:
+                return found
+        return None
 
     def axes(self, multipliers: ConicMultipliers) -> Array | None:
         """Return units on the axes of those cones and matrices that no face of fractions is near.
@@ -180,7 +184,7 @@ class ExactMultipliers:
         below, above = np.isinf(problem.lower), np.isinf(problem.upper)
         terms = np.asarray(abs(whole).max(axis=1).toarray()).ravel()
         # What is charged at an end that is derived stays so.
-        within = np.where(below & above, EXACT_CHARGED, near)
+        within = np.where(below & above, max(near, EXACT_CHARGED), near)
         nothing = (np.abs(reduced) <= within * terms) & (below | above)
         J = np.flatnonzero(
             nothing | (below & ~above & (reduced < 0.0)) | (above & ~below & (reduced > 0.0))

@@ -48,6 +48,7 @@ def exact_rays(
     ray: Array,
     at: Array | None = None,
     every_bits: Sequence[int] = RAY_BITS,
+    near: float = RAY_FACE,
 ) -> Iterator[Array]:
     """Yield rays of whole numbers near a computed one, the simplest first.
 
@@ -64,14 +65,16 @@ def exact_rays(
         A ray on the face that is meant, if that is a larger one. Rows are 0 where they are at both.
     every_bits : sequence of int
         Binary digits that free entries are rounded to.
+    near : float
+        What is 0 along a ray of length 1, in units of the coefficients.
     """
     largest = float(np.abs(ray).max(initial=0.0))
     if largest == 0.0 or _is_large(cone):
         return
     unit = ray / largest
     face = unit if at is None else at / float(np.abs(at).max())
-    fixed = _at_bounds(cone, face)
-    equations = _equations(cone, face, unit)
+    fixed = _at_bounds(cone, face, near)
+    equations = _equations(cone, face, unit, near)
     solved = _eliminated(equations, set(np.flatnonzero(fixed).tolist()))
     if solved is None:
         return
@@ -97,7 +100,7 @@ def off_rational_faces(cone: MISDP, ray: Array) -> list[SecondOrderCone | Semide
         u = part.F @ unit
         head, norm = part.head_and_norm(u)
         on_boundary = head - norm <= RAY_FACE < head
-        if on_boundary and not any(True for _ in _of_cone(part, unit)):
+        if on_boundary and not any(True for _ in _of_cone(part, unit, RAY_FACE)):
             found.append(part)
     for block in cone.blocks:
         M = block.matrix(unit)
@@ -127,8 +130,8 @@ def on_face(cone: MISDP, ray: Array, held: Array) -> Iterator[Array]:
     largest = float(np.abs(ray).max(initial=0.0))
     if largest == 0.0 or len(ray) > RAY_DENSE or _is_large(cone):
         return
-    fixed = _at_bounds(cone, ray / largest)
-    equations = list(_equations(cone, ray / largest, ray / largest))
+    fixed = _at_bounds(cone, ray / largest, RAY_FACE)
+    equations = list(_equations(cone, ray / largest, ray / largest, RAY_FACE))
     E = np.zeros((len(equations), len(ray)))
     for line, equation in zip(E, equations, strict=True):
         line[list(equation)] = [float(value) for value in equation.values()]
@@ -187,10 +190,10 @@ def _is_large(cone: MISDP) -> bool:
     return bool(len(cone.c) + sum(part.nnz for part in parts) > RAY_ENTRIES)
 
 
-def _at_bounds(cone: MISDP, unit: Array) -> Array:
+def _at_bounds(cone: MISDP, unit: Array, near: float) -> Array:
     """Return which variables with a bound are 0 along a ray of length 1, bool of shape (n,)."""
     bounded = np.isfinite(cone.lower) | np.isfinite(cone.upper)
-    return np.asarray(bounded & (np.abs(unit) <= RAY_FACE))
+    return np.asarray(bounded & (np.abs(unit) <= near))
 
 
 def _semidefinite(packed: list[Fraction], size: int) -> bool:
@@ -211,24 +214,24 @@ def _semidefinite(packed: list[Fraction], size: int) -> bool:
     return True
 
 
-def _equations(cone: MISDP, unit: Array, other: Array) -> Iterator[Equation]:
+def _equations(cone: MISDP, unit: Array, other: Array, near: float) -> Iterator[Equation]:
     """Yield the equations of the face of a ray of length 1, but for those of bounds.
 
     Rows that are 0 at another ray, too.
     """
     closed = np.isfinite(cone.row_lower) | np.isfinite(cone.row_upper)
     equal = (cone.row_lower == 0.0) & (cone.row_upper == 0.0)
-    at_zero = np.maximum(np.abs(cone.A @ unit), np.abs(cone.A @ other)) <= RAY_FACE * _top(cone.A)
+    at_zero = np.maximum(np.abs(cone.A @ unit), np.abs(cone.A @ other)) <= near * _top(cone.A)
     yield from _rows(cone.A, np.flatnonzero(equal | (closed & at_zero)).tolist())
     for part in cone.cones:
-        yield from _of_cone(part, unit)
+        yield from _of_cone(part, unit, near)
     for block in cone.blocks:
-        yield from _of_matrix(block, unit)
+        yield from _of_matrix(block, unit, near)
 
 
-def _of_cone(part: SecondOrderCone, unit: Array) -> Iterator[Equation]:
+def _of_cone(part: SecondOrderCone, unit: Array, face: float) -> Iterator[Equation]:
     """Yield the equations of a vector on the boundary of its cone."""
-    u, near = part.F @ unit, RAY_FACE * float(_top(part.F).max(initial=0.0))
+    u, near = part.F @ unit, face * float(_top(part.F).max(initial=0.0))
     heads = 2 if part.rotated else 1
     small = np.flatnonzero(u[:heads] <= near).tolist()
     tail = range(heads, len(u))
@@ -242,9 +245,9 @@ def _of_cone(part: SecondOrderCone, unit: Array) -> Iterator[Equation]:
                 yield _sum(((Fraction(1), row), (-(d or Fraction(0)), head)))
 
 
-def _of_matrix(block: SemidefiniteBlock, unit: Array) -> Iterator[Equation]:
+def _of_matrix(block: SemidefiniteBlock, unit: Array, face: float) -> Iterator[Equation]:
     """Yield that a singular matrix has zeros on its null space, if that is one of few digits."""
-    near = RAY_FACE * float(_top(block.F).max(initial=0.0))
+    near = face * float(_top(block.F).max(initial=0.0))
     values, vectors = np.linalg.eigh(block.matrix(unit))
     null = vectors[:, values <= near].T
     if not len(null):

@@ -86,7 +86,21 @@ def golden():
     return free(c, 1, (4.0, 3.0), A=A, row_upper=[0, 0, 0, 4, -1], blocks=blocks)
 
 
+def zero():
+    """Two squares of forms in two numbers, one in the costs: all of it vanishes at one point."""
+    first = [[0, 0, 0, 0, 1, 0], [0, 0, 0, 0, -1, 0], [-2, 6, 6, 4, 0, 0], [2, 0, -8, -12, 0, 0]]
+    second = [[0, 0, 0, 0, 0, 1], [0, 0, 0, 0, 0, -1], [0, 2, 2, 8, 0, 0], [-2, 6, 0, 0, 0, 0]]
+    return MISDP(
+        c=[2, 1, 0, 0, 1, 0],
+        lower=[0, 0, -2, -2, -np.inf, -np.inf],
+        upper=[1, 1, 4, 4, np.inf, 10],
+        integer=[0, 1],
+        cones=[SecondOrderCone(first, [1, 1, -6, 2]), SecondOrderCone(second, [1, 1, -2, 2])],
+    )
+
+
 OPTIMA = {
+    zero: 0.0,
     norm: -1.0,
     thirds: 14.0 / 3.0,
     beside_a_matrix: -62.246004378,
