@@ -240,20 +240,7 @@ def answer(search: MISDPSearch, tree: IntegerTree, limit: Limit | None, **more: 
     if endless is not None:
         return endless
     least = _lower_bound(tree, points.value, closed)
-    proven = recomputed(search, tree, least)
-    proven = as_checked(search, tree, proven)
-    enough = points.value - 2.0 * tree.slack
-    missed = points.value - max(least, proven)
-    finished = tree.leaves.kept and not tree.open
-    if proven < enough and finished and missed <= PROOF_NEAR * tree.judge.scale:
-        # Rounding took more than the gap, as beside an optimum of 0.
-        exact_ones, settled = exact_where_free(search, tree, tree.leaves.found, enough)
-        if settled:
-            nothing = points.value - enough <= tree.judge.rounding(points.value)
-            tree.leaves.found, proven = exact_ones, points.value if nothing else enough
-            closed, limit = True, None
-    proven = with_margin(search, tree, proven, enough)
-    closed = closed and proven >= enough
+    proven, closed, limit = _proven(search, tree, least, closed, limit)
     if proven == -np.inf < least:
         limit = limit or Limit.SLOW_PROGRESS
         notes.append(
@@ -276,6 +263,28 @@ def answer(search: MISDPSearch, tree: IntegerTree, limit: Limit | None, **more: 
         common["certificate"] = _certificate(search, tree, proven, notes)
     common |= more
     return _with_point(search, tree, closed, limit, proven, notes=tuple(notes), **common)
+
+
+def _proven(
+    search: MISDPSearch, tree: IntegerTree, least: float, closed: bool, limit: Limit | None
+) -> tuple[float, bool, Limit | None]:
+    """Return what the leaves prove of a bound, whether that closes the gap, and the limit if not.
+
+    Where rounding takes more than the gap, as beside an optimum of 0, exact multipliers may do.
+    """
+    points = search.points
+    proven = as_checked(search, tree, recomputed(search, tree, least))
+    enough = points.value - 2.0 * tree.slack
+    missed = points.value - max(least, proven)
+    finished = tree.leaves.kept and not tree.open
+    if proven < enough and finished and missed <= PROOF_NEAR * tree.judge.scale:
+        exact_ones, settled = exact_where_free(search, tree, tree.leaves.found, enough)
+        if settled:
+            nothing = points.value - enough <= tree.judge.rounding(points.value)
+            tree.leaves.found, proven = exact_ones, points.value if nothing else enough
+            closed, limit = True, None
+    proven = with_margin(search, tree, proven, enough)
+    return proven, closed and proven >= enough, limit
 
 
 def _without_noise(search: MISDPSearch) -> None:
