@@ -159,7 +159,7 @@ def exact_where_free(
     for k, leaf in enumerate(leaves):
         if leaf.scale != 1.0:
             continue
-        tight = next((own for _, own in _tightened(search, [leaf], box, cutoff)), None)
+        tight = next((own for _, own in _tightened(search, [leaf], box, cutoff, False)), None)
         if tight is None:
             continue
         if not some or search.control.limit() is not None:
@@ -180,7 +180,7 @@ def exact_where_free(
             found = _exact_bound(search.conic, exact, (low, high), leaf.multipliers, bound)
         if found is not None:
             changed[k] = replace(leaf, multipliers=found.multipliers, scale=found.scale)
-        proven &= found is not None
+        proven &= found is not None and found.exact
     return changed, proven
 
 
@@ -211,18 +211,26 @@ def _exact_bound(
     given: ConicMultipliers,
     bound: float,
 ) -> ScaledMultipliers | None:
-    """Return exact multipliers on the face of those given, or inside their cones, or None."""
+    """Return exact multipliers on the face of those given, or inside their cones, or None.
+
+    Or others inside their cones, which exact ones may be enclosed beside.
+    """
     judge = conic.judge
 
     def enough(multipliers: ConicMultipliers) -> bool:
         return judge.rounded(judge.value(box, multipliers)) >= bound - judge.rounding(bound)
+
+    def more(multipliers: ConicMultipliers) -> bool:
+        """Return whether there is room for what the checker's enclosure costs."""
+        margin = PROOF_LOSS * max(judge.scale, abs(bound))
+        return judge.rounded(judge.value(box, multipliers)) >= bound + margin
 
     found = None
     if not enough(given):
         # They rest on derived ends.
         fresh = next(filter(enough, conic.with_room(box, 0.0 * given.joined())), None)
         if fresh is not None:
-            given, found = fresh, ScaledMultipliers(fresh, 1.0)
+            given, found = fresh, ScaledMultipliers(fresh, exact=False) if more(fresh) else None
     on_face = exact.on_face(given, False, enough)
     axes = exact.axes(given) if on_face is None else None
     if axes is None:
@@ -230,12 +238,11 @@ def _exact_bound(
     largest = float(np.abs(given.joined()).max(initial=0.0))
     for share in EXACT_ROOM:
         for inside in conic.with_room(box, share * max(1.0, largest) * axes):
-            if not enough(inside):
-                continue
-            near = exact.inside(inside, axes, enough)
+            near = exact.inside(inside, axes, enough) if enough(inside) else None
             if near is not None:
                 return near
-            found = found or ScaledMultipliers(inside, 1.0)
+            if found is None and more(inside):
+                found = ScaledMultipliers(inside, exact=False)
     return found
 
 

@@ -30,10 +30,11 @@ from .exact_ray import exact_rays, keeps_exactly, off_rational_faces
 
 
 class ScaledMultipliers(NamedTuple):
-    """Multipliers of one box for the costs times `scale`."""
+    """Multipliers of one box for the costs times `scale`, exact ones or others."""
 
     multipliers: ConicMultipliers
-    scale: float
+    scale: float = 1.0
+    exact: bool = True
 
     def divided(self) -> ConicMultipliers:
         """Return those for the costs themselves, rounded."""
