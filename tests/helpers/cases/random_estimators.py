@@ -69,7 +69,9 @@ def faults(seed: int) -> Iterator[str]:
     # Candidates of graphs are a window of columns, and the first of equal components is kept.
     if isinstance(case.estimator, _IN_ANY_ORDER):
         yield from _differences("another order of columns", case.fit(case.X[:, order]), model)
-    yield from _differences("sparse data", case.fit(sp.csr_array(case.X)), model)
+    if not _chosen_by_folds(case.estimator):
+        # Rounding decides on which side of a boundary through whole numbers they are counted.
+        yield from _differences("sparse data", case.fit(sp.csr_array(case.X)), model)
     yield from _differences("another memory layout", case.fit(np.asfortranarray(case.X)), model)
     yield from _differences("a pickle", pickle.loads(pickle.dumps(model)), model)
     if "at" in dir(model) and getattr(model, "lam_", None) is not None:
