@@ -88,6 +88,9 @@ size, and in any case. Much less than 1 / M for a row y <= M k."""
 OBJECTIVE_ROUNDING = 5e-10
 """A gap below this, relative to the largest cost, is rounding."""
 
+GAP_ROUNDING = 1e-9
+"""The part of the relative gap that is left unused, so that rounding takes no bound out of it."""
+
 BOUND_ROUNDING = 4e-10
 """By how much a bound may be stated better than it is proven, relative to itself or the smallest
 cost, twice; the checker allows 1e-9."""

@@ -110,6 +110,8 @@ class Judge:
     forms : csr array of shape (n, multipliers)
         Transposed: rows, entries of cones, entries of matrices (off the diagonal twice).
     constants : array of shape (multipliers,)
+    costs : array of shape (n,)
+        Of a minimisation.
     scale : float
         The largest cost, or the offset where that is larger.
     rounding_at_zero : float
@@ -120,7 +122,7 @@ class Judge:
         self.safe = SafeBounds(problem)
         self.step = _cost_step(problem)
         self._offset = problem.offset
-        self._costs = self.safe.sign * problem.c
+        self.costs = self.safe.sign * problem.c
         parts = [problem.A, *(cone.F for cone in problem.cones)]
         parts += [sp.diags_array(triangle_weights(b.size)) @ b.F for b in problem.blocks]
         self.forms = sp.csr_array(sp.vstack(parts, format="csr").T)
@@ -140,7 +142,7 @@ class Judge:
     def reduced_costs(self, multipliers: ConicMultipliers, infeasible: bool = False) -> Array:
         """Return c - A'y - F'z - M*(Z), shape (n,), in plain arithmetic; for c = 0 of Farkas'."""
         terms = self.forms @ multipliers.joined()
-        return np.asarray(-terms if infeasible else self._costs - terms)
+        return np.asarray(-terms if infeasible else self.costs - terms)
 
     def value(self, box: Box, multipliers: ConicMultipliers) -> float:
         """Return the proven lower bound of the costs on the box.
@@ -447,7 +449,7 @@ class ConicBounding:
         ----------
         box : tuple of arrays
         axes : array of shape (multipliers,)
-            e, as long as they are to be inside.
+            e, as long as they are to be inside; zeros for the best multipliers of the box.
         """
         program = self.form.program(*box, costs=self.form.costs - self.judge.forms @ axes)
         m, problem = len(self.form.problem.row_lower), self.form.problem

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -159,13 +160,15 @@ def exact_where_free(
     for k, leaf in enumerate(leaves):
         if leaf.scale != 1.0:
             continue
-        tight = next((own for _, own in _tightened(search, [leaf], box, cutoff, False)), None)
+        tight = _left_of(search, leaf, box, cutoff, in_turn=False)
         if tight is None:
             continue
         if not some or search.control.limit() is not None:
             return changed, False
-        if leaf.multipliers is None or _plainly_proven(judge, leaf, tight, bound):
-            proven &= leaf.multipliers is not None
+        if leaf.multipliers is None:
+            proven = False
+            continue
+        if _plainly_proven(judge, leaf, tight, bound):
             continue
         some -= 1
         # Ends that are derived for variables without ends may be others in the checker.
@@ -175,7 +178,7 @@ def exact_where_free(
         )
         found = None
         if leaf.infeasible:
-            found = _exact_disproof(exact, (low, high), leaf.multipliers)
+            found = exact.on_face(leaf.multipliers, True, partial(judge.disproves, (low, high)))
         elif bound is not None:
             found = _exact_bound(search.conic, exact, (low, high), leaf.multipliers, bound)
         if found is not None:
@@ -195,13 +198,6 @@ def _plainly_proven(judge: Judge, leaf: IntegerLeaf, tight: Box, bound: float | 
         return judge.disproves_exactly(tight, leaf.multipliers)
     value = float(judge.safe.evaluate(*tight, leaf.multipliers).value[0])
     return bound is not None and judge.rounded(value) >= bound
-
-
-def _exact_disproof(
-    exact: ExactMultipliers, box: Box, given: ConicMultipliers
-) -> ScaledMultipliers | None:
-    """Return exact multipliers on the face of a disproof, or None."""
-    return exact.on_face(given, True, lambda m: exact.judge.disproves(box, m))
 
 
 def _exact_bound(
@@ -255,20 +251,27 @@ def _tightened(
     search: MISDPSearch,
     leaves: list[IntegerLeaf],
     box: Box,
-    cutoff: float | None,
+    cutoff: float,
     in_turn: bool = True,
 ) -> Iterator[tuple[IntegerLeaf, Box]]:
     """Yield the leaves with what is left of the box in them, without those that are left empty."""
-    whole = search.problem.integer
     for leaf in leaves:
-        low, high = (end.copy() for end in box)
-        low[whole] = np.maximum(low[whole], leaf.lower)
-        high[whole] = np.minimum(high[whole], leaf.upper)
-        if (low > high).any():
-            continue
-        tight = search.propagation.tighten(low, high, cutoff, in_turn=in_turn)
+        tight = _left_of(search, leaf, box, cutoff, in_turn)
         if tight is not None:
             yield leaf, tight
+
+
+def _left_of(
+    search: MISDPSearch, leaf: IntegerLeaf, box: Box, cutoff: float | None, in_turn: bool
+) -> Box | None:
+    """Return what is left of the box in a leaf, None where it is empty."""
+    whole = search.problem.integer
+    low, high = (end.copy() for end in box)
+    low[whole] = np.maximum(low[whole], leaf.lower)
+    high[whole] = np.minimum(high[whole], leaf.upper)
+    if (low > high).any():
+        return None
+    return search.propagation.tighten(low, high, cutoff, in_turn=in_turn)
 
 
 def _rests_on_ends(tree: IntegerTree, leaf: IntegerLeaf) -> bool:

@@ -49,22 +49,17 @@ Found = ScaledMultipliers | None
 
 
 class ExactMultipliers:
-    """Finds them for one problem.
+    """Finds exact multipliers of one problem.
 
     Parameters
     ----------
     problem : MISDP
     judge : Judge
         Of the problem.
-
-    Attributes
-    ----------
-    judge : Judge
     """
 
     def __init__(self, problem: MISDP, judge: Judge) -> None:
-        self._problem, self.judge = problem, judge
-        self._costs = problem.c if problem.sense == "min" else -problem.c
+        self._problem, self._judge = problem, judge
         self._m = len(problem.row_lower)
         self._of_cones = sum(cone.dimension for cone in problem.cones)
         count = judge.forms.shape[1]
@@ -175,12 +170,12 @@ class ExactMultipliers:
 
         Where a variable has one end they may do so by `near`.
         """
-        problem, forms = self._problem, self.judge.forms
+        problem, forms = self._problem, self._judge.forms
         upper = self._upper.copy()
         if infeasible:
             upper[-1] = 0.0
-        reduced = self.judge.reduced_costs(multipliers, infeasible)
-        costs = sp.csr_array(self._costs[:, None])
+        reduced = self._judge.reduced_costs(multipliers, infeasible)
+        costs = sp.csr_array(self._judge.costs[:, None])
         whole = sp.csr_array(sp.hstack([-forms, costs], format="csr"))
         below, above = np.isinf(problem.lower), np.isinf(problem.upper)
         terms = np.asarray(abs(whole).max(axis=1).toarray()).ravel()

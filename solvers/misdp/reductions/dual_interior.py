@@ -67,11 +67,6 @@ class DualInterior:
             "interior_psd": np.concatenate([known.multipliers.psd for known in found]),
         }
 
-    def multipliers(self, costly: bool) -> ConicMultipliers | None:
-        """Return those for the costs, or for the costs zero, if they were asked for."""
-        known = self._known.get(costly)
-        return None if known is None else known.multipliers
-
     def tightened(self, cutoff: float | None) -> Box | None:
         """Return ends of all variables that hold for points which reach a cutoff.
 

@@ -16,7 +16,7 @@ from ..bounds import ConicMultipliers
 from ..reductions.dual_interior import DualInterior
 from ..reductions.forcing import Forcing
 from ..reductions.propagation import Propagation
-from ..settings import ENDLESS_NODES, NODE_GAP, OBJECTIVE_ROUNDING, WARM_NUMBERS
+from ..settings import ENDLESS_NODES, GAP_ROUNDING, NODE_GAP, OBJECTIVE_ROUNDING, WARM_NUMBERS
 from .branching import PseudoCosts, reduced_cost_fixing
 from .heuristics import Heuristics
 from .node import IntegerLeaf, IntegerLeaves, IntegerNode, OpenNodes
@@ -169,9 +169,8 @@ class IntegerTree:
         if np.isinf(value):
             return 0.0
         settings, offset = self.settings, self.problem.offset
-        # A little less, so that rounding takes no bound out of the gap.
-        rel_gap = 0.5 * (1.0 - 1e-9) * settings.rel_gap
-        relative = rel_gap * abs(value * self.judge.safe.sign + offset)
+        rel_gap = (1.0 - GAP_ROUNDING) * settings.rel_gap
+        relative = 0.5 * rel_gap * abs(value * self.judge.safe.sign + offset)
         return max(relative, 0.5 * settings.abs_gap, self.rounding)
 
     @property

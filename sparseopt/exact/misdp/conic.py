@@ -316,9 +316,11 @@ class Conic:
         if not boxes_cover(boxes + left_out(self, arrays), region):
             raise Unproven("the leaves do not cover all integers that are left here")
         farkas = arrays["infeasible"].values if "infeasible" in arrays else [bound is None] * count
-        scales = exacts(arrays["cost_scale"].values) if "cost_scale" in arrays else [ONE] * count
-        if min(scales) <= 0:
-            raise Refuted("cost_scale is not positive")
+        scales = [ONE] * count
+        if "cost_scale" in arrays:
+            scales = exacts(arrays["cost_scale"].values)
+            if arrays["cost_scale"].shape != (count,) or min(scales) <= 0:
+                raise Refuted("cost_scale is no vector of positive numbers, one for each leaf")
         for k in range(count):
             Clock.check()
             low, high = list(whole_low), list(whole_high)

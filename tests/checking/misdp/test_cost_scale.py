@@ -96,6 +96,17 @@ def test_other_than_positive_numbers_are_malformed(scale):
     assert "cost_scale" in report.messages[0]
 
 
+@pytest.mark.parametrize("scale", [[0.0], [-3.0], [np.inf], [3.0, 3.0], [], 3.0, [[3.0]]])
+def test_the_exact_program_believes_no_other_numbers(tmp_path, scale):
+    problem, x, bound, arrays = SCALED["row"]
+    result = claim(problem, x, bound, **{**arrays, "cost_scale": scale})
+    try:
+        _, verdict = verdicts(tmp_path, problem, result)
+    except exact.Unreadable:
+        return
+    assert verdict != "proven"
+
+
 def test_a_rounded_product_is_malformed():
     costs = THIRD.with_changes(c=[0.0, 0.1])
     result = claim(costs, [0.0, 1 / 3], 0.1 / 3, rows=[[0.1]], cost_scale=[3.0])

@@ -2,8 +2,8 @@
 
     python tests/helpers random_estimators --seconds 600 --seed 0
 
-prints each difference: columns in another order, sparse, as a data frame, weights for repeated
-rows, the fit at the chosen lam, the estimator after pickling, scikit-learn's optimum.
+prints each difference: columns in another order, sparse or in another layout, weights for repeated
+rows, the copy at the chosen lam, the estimator after pickling, scikit-learn's optimum.
 """
 
 from __future__ import annotations

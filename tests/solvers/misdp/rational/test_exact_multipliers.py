@@ -80,8 +80,8 @@ def golden():
         [3, -4, 0, 0, 0, 0, 0, 0, 0],
     ]
     P = [3, 4, 5]
-    blocks = [shifted(9, P, 8, 0.0), shifted(9, P, 7, -1.0), shifted(9, P, 8, 1.0)]
-    blocks[0] = SemidefiniteBlock(np.eye(9)[P])
+    semidefinite = SemidefiniteBlock(np.eye(9)[P])
+    blocks = [semidefinite, shifted(9, P, 7, -1.0), shifted(9, P, 8, 1.0)]
     c = [-1, 1, 5, 2, -2, -2, 1, 0, 0]
     return free(c, 1, (4.0, 3.0), A=A, row_upper=[0, 0, 0, 4, -1], blocks=blocks)
 
