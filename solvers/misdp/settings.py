@@ -509,6 +509,9 @@ on a face are not exact."""
 EXACT_BITS = (30, 40)
 """Binary digits of these."""
 
+EXACT_DIGITS = 20
+"""Binary places that coefficients of variables without ends have at most, for exact multipliers."""
+
 EXACT_LEAVES, EXACT_ENTRIES = 50, 20_000
 """Leaves for which exact multipliers are looked for, and coefficients of all of them: a few
 milliseconds each, .2 s where they are many."""

@@ -440,8 +440,8 @@ class ConicBounding:
                 best, most = better, self._inside(better)
         return best
 
-    def with_room(self, box: Box, axes: Array) -> Iterator[ConicMultipliers]:
-        """Yield multipliers that are inside some of their cones, the best that each solver finds.
+    def with_room(self, box: Box, axes: Array) -> ConicMultipliers | None:
+        """Return multipliers that are inside some of their cones, the best that a solver finds.
 
         With e units on the axes of these cones they are e and the best of the costs c - F'e.
 
@@ -461,7 +461,8 @@ class ConicBounding:
                 continue
             moved = self.form.multipliers(program, raw.dual).joined() + axes
             y, z, Z = np.split(moved, [m, at_blocks])
-            yield self.polish.improve(*box, y, z, Z)
+            return self.polish.improve(*box, y, z, Z)
+        return None
 
     def _inside(self, multipliers: ConicMultipliers) -> float:
         """Return how far inside their cones multipliers are, at least, relative to their size."""

@@ -13,6 +13,7 @@ from ..bounds import ConicMultipliers, SafeBounds
 from ..rational.exact_multipliers import ExactMultipliers, ScaledMultipliers
 from ..settings import (
     DISPROOF_RECHECKED,
+    EXACT_DIGITS,
     EXACT_ENTRIES,
     EXACT_LEAVES,
     EXACT_ROOM,
@@ -150,7 +151,12 @@ def exact_where_free(
     """
     problem, judge = search.problem, tree.judge
     some = min(EXACT_LEAVES, EXACT_ENTRIES // max(1, judge.forms.nnz))
-    if search.points.count > 1 or not some or not (np.isinf(problem.lower - problem.upper)).any():
+    lacking = np.isinf(problem.lower - problem.upper)
+    if search.points.count > 1 or not some or not lacking.any():
+        return leaves, False
+    # No whole numbers solve equations whose coefficients have all digits of a number.
+    data = 2.0**EXACT_DIGITS * np.concatenate([judge.forms[lacking].data, problem.c[lacking]])
+    if (data != np.rint(data)).any():
         return leaves, False
     cutoff = None if bound is None else judge.better_than(float(judge.safe.bound(np.array(bound))))
     box = search.propagation.tighten(cutoff=cutoff, in_turn=False)
@@ -224,21 +230,22 @@ def _exact_bound(
     found = None
     if not enough(given):
         # They rest on derived ends.
-        fresh = next(filter(enough, conic.with_room(box, 0.0 * given.joined())), None)
-        if fresh is not None:
+        fresh = conic.with_room(box, 0.0 * given.joined())
+        if fresh is not None and enough(fresh):
             given, found = fresh, ScaledMultipliers(fresh, exact=False) if more(fresh) else None
-    on_face = exact.on_face(given, False, enough)
-    axes = exact.axes(given) if on_face is None else None
+    axes = exact.axes(given)
     if axes is None:
-        return on_face or found
+        return exact.on_face(given, False, enough) or found
     largest = float(np.abs(given.joined()).max(initial=0.0))
     for share in EXACT_ROOM:
-        for inside in conic.with_room(box, share * max(1.0, largest) * axes):
-            near = exact.inside(inside, axes, enough) if enough(inside) else None
-            if near is not None:
-                return near
-            if found is None and more(inside):
-                found = ScaledMultipliers(inside, exact=False)
+        inside = conic.with_room(box, share * max(1.0, largest) * axes)
+        if inside is None or not enough(inside):
+            continue
+        near = exact.inside(inside, axes, enough)
+        if near is not None:
+            return near
+        if found is None and more(inside):
+            found = ScaledMultipliers(inside, exact=False)
     return found
 
 
