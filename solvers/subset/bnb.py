@@ -165,7 +165,7 @@ class _Proof:
             following = float(spent[order[m:]].max())
             last = float(spent[order[:m]].min()) if m else 0.0
         held = np.where(among, self.value + spent - following, -math.inf)
-        dropped = np.where(among, -math.inf, self.value + last - self.price)
+        dropped = self.value + np.where(among, spent, last) - self.price
         inside, outside = held >= target, dropped >= target
         # Columns that the node fixed out show nothing.
         shown = np.append(held[inside], dropped[outside & np.isfinite(self.price)])
@@ -246,7 +246,7 @@ class _Search:
             self._round(found)
             proof = self._proofs([(node, self._vector(found))])[0]
             if proof.value >= self._target():
-                self._close(node, found, proof.value)
+                self._close(node, self._vector(found), proof.value)
                 return
             if self._limit() is not None:
                 break
@@ -282,8 +282,10 @@ class _Search:
         waiting, self.waiting = self.waiting, []
         vectors = [(node, self._vector(found)) for node, found in waiting]
         for (node, found), proof in zip(waiting, self._proofs(vectors), strict=True):
-            if proof.value >= self._target() or self._is_leaf(node):
-                self._close(node, found, proof.value)
+            if proof.value >= self._target():
+                self._close(node, self._vector(found), proof.value)
+            elif self._is_leaf(node):
+                self._settle(node, self._vector(found), proof.value)
             elif self._take_in(node, found, proof):
                 self._push(node, proof.value, found)
             else:
@@ -385,12 +387,12 @@ class _Search:
         R = np.column_stack([self.pool.residual(vector) for _, vector in nodes])
         C = self.X.T @ R
         proofs = []
-        for i, (node, _) in enumerate(nodes):
+        for i, (node, vector) in enumerate(nodes):
             r, m = R[:, i], problem.k - len(node.inside)
             held = np.searchsorted(self.columns, np.array(node.inside, dtype=np.int64))
             free = np.searchsorted(self.columns, node.free)
-            length = float(np.linalg.norm(r))
-            c = np.abs(C[:, i]) + unit * length * self.lengths[self.columns]
+            off = unit * float(np.linalg.norm(r)) + self.pool.spread(vector)
+            c = np.abs(C[:, i]) + off * self.lengths[self.columns]
             price = conjugate(problem, c[free]) - problem.penalty
             price[np.searchsorted(node.free, np.array(node.outside, dtype=np.int64))] = -math.inf
             taken = float(conjugate(problem, c[held]).sum()) + sum_of_largest(price, m)
@@ -419,8 +421,18 @@ class _Search:
         self.pool.add(node.free[dearest[: min(room, self.settings.more)]])
         return True
 
-    def _close(self, node: _Node, found: Relaxed, value: float) -> None:
-        self.tree.prove(node.number, self._vector(found))
+    def _settle(self, node: _Node, vector: tuple[Array, Array], value: float) -> None:
+        """Close a leaf that is not proven, by a fit without products where that proves more."""
+        columns = np.array(node.inside, dtype=np.int64)
+        fitted = columns, self.pool.fit(columns)
+        self.best.take(*fitted)
+        proven = self._proofs([(node, fitted)])[0].value
+        if proven > value:
+            vector, value = fitted, proven
+        self._close(node, vector, value)
+
+    def _close(self, node: _Node, vector: tuple[Array, Array], value: float) -> None:
+        self.tree.prove(node.number, vector)
         self.closed = min(self.closed, value)
 
     def _push(self, node: _Node, estimate: float, found: Relaxed) -> None:

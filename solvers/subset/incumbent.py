@@ -79,7 +79,27 @@ class Incumbent(ABC):
 
     @abstractmethod
     def offer(self, support: Array) -> bool:
-        """Take a support over where it is better; return whether it is."""
+        """Fit a support, and take it over where it is better; return whether it is."""
+
+    def take(self, support: Array, b: Array) -> bool:
+        """Take a support with its coefficients over where it is better; return whether it is.
+
+        Parameters
+        ----------
+        support : int array of shape (s,)
+        b : array of shape (s,)
+            Within the bound.
+        """
+        used = b != 0.0
+        value = self._loss(support, b) + self.problem.penalty * int(np.count_nonzero(used))
+        if not value < self.value:
+            return False
+        self.support, self.b, self.value = support[used], b[used], value
+        return True
+
+    @abstractmethod
+    def _loss(self, support: Array, b: Array) -> float:
+        """Return loss and ridge."""
 
     @abstractmethod
     def _gains(self, chosen: list[int]) -> Array:
@@ -96,14 +116,11 @@ class SquaredIncumbent(Incumbent):
 
     def offer(self, support: Array) -> bool:
         X = self.problem.X[:, support]
-        b = least_squares(self.problem, X.T @ X, self.h[support])
-        rest = self.problem.y - X @ b
-        squares = float(rest @ rest) + self.problem.ridge * float(b @ b)
-        value = 0.5 * squares + self.problem.penalty * int(np.count_nonzero(b))
-        if not value < self.value:
-            return False
-        self.support, self.b, self.value = support[b != 0.0], b[b != 0.0], value
-        return True
+        return self.take(support, least_squares(self.problem, X.T @ X, self.h[support]))
+
+    def _loss(self, support: Array, b: Array) -> float:
+        rest = self.problem.y - self.problem.X[:, support] @ b
+        return 0.5 * (float(rest @ rest) + self.problem.ridge * float(b @ b))
 
     def _gains(self, chosen: list[int]) -> Array:
         c, left = self.h, self.squares

@@ -28,7 +28,16 @@ from sparseopt.problems.base import Array
 from sparseopt.problems.subset.logistic import SparseLogisticRegression
 
 from .incumbent import DEPENDENT, Incumbent
-from .relaxation import CAP, SLOPE, TOLERANCE, Pool, descend, least_squares
+from .relaxation import (
+    CAP,
+    SLOPE,
+    TOLERANCE,
+    Pool,
+    conjugate,
+    descend,
+    fit_columns,
+    least_squares,
+)
 from .settings import SubsetSettings
 
 if TYPE_CHECKING:
@@ -40,8 +49,10 @@ _FLAT = 1e-12
 """Least weight of a row in a quadratic model: smaller ones give steps of no meaning."""
 _JITTER = 1e-12
 """Part of a column's square that is added to it, so that what is projected out divides by none."""
+_STEEPEST = 40.0
+"""Largest slope of an entropy that counts: of an alpha one unit of rounding from 0 or 1."""
 _HALVINGS = 40
-_NEWTON_STEPS = 100
+_NEWTON_STEPS, _POLISHING_STEPS = 100, 12
 _ENTERING = 16
 """Columns that enter the active set of a relaxation at once."""
 
@@ -140,6 +151,30 @@ def quadratic(problem: SparseLogisticRegression, A: Array, r: Array) -> tuple[Ar
     return G, c
 
 
+def weighted_fit(problem: SparseLogisticRegression, A: Array, b: Array, r: Array) -> Array:
+    """Return where a Newton step leads, within the bound, from least squares of the columns.
+
+    Parameters
+    ----------
+    problem : SparseLogisticRegression
+    A : array of shape (s, n)
+        The columns.
+    b : array of shape (s,)
+    r : array of shape (n,)
+        Residual at b with the best intercept.
+
+    Returns
+    -------
+    array of shape (s,)
+    """
+    curve = curvature(problem, r)
+    rows = np.vstack([A, b @ A + r / curve])
+    if problem.fit_intercept:
+        rows -= (rows @ curve / curve.sum())[:, None]
+    rows *= np.sqrt(curve)
+    return fit_columns(problem, rows[:-1].T, rows[-1])
+
+
 def search_line(
     value: Callable[[Array], float], b: Array, towards: Array, before: float
 ) -> tuple[Array, float]:
@@ -184,6 +219,12 @@ def fit_support(problem: SparseLogisticRegression, A: Array) -> tuple[Array, flo
         b, found = search_line(value, b, least_squares(problem, G, c + G @ b), before)
         if not found < before - 1e-16 * problem.null_value:
             break
+    if problem.ridge == 0.0 and b.any():
+        # Classes that are separated: nothing but the bound ends the growth.
+        farthest = b * (problem.limit / float(np.abs(b).max()))
+        loss = value(farthest)
+        if loss < found:
+            return farthest, loss
     return b, found
 
 
@@ -211,12 +252,12 @@ class LogisticIncumbent(Incumbent):
         ----------
         support : int array of shape (s,)
         """
-        b, value = fit_support(self.problem, np.ascontiguousarray(self.problem.X[:, support].T))
-        value += self.problem.penalty * int(np.count_nonzero(b))
-        if not value < self.value:
-            return False
-        self.support, self.b, self.value = support[b != 0.0], b[b != 0.0], value
-        return True
+        columns = np.ascontiguousarray(self.problem.X[:, support].T)
+        return self.take(support, fit_support(self.problem, columns)[0])
+
+    def _loss(self, support: Array, b: Array) -> float:
+        loss = slopes(self.problem, self.problem.X[:, support] @ b)[1]
+        return loss + 0.5 * self.problem.ridge * float(b @ b)
 
     def _gains(self, chosen: list[int]) -> Array:
         problem, X = self.problem, self.problem.X
@@ -269,12 +310,47 @@ class LogisticPool(Pool):
         index, value = vector
         return slopes(self.problem, value @ self.rows[self.place[index]])[0]
 
+    def spread(self, vector: tuple[Array, Array]) -> float:
+        """Return the norm of what a residual is off by where its terms are added in another order.
+
+        Parameters
+        ----------
+        vector : (int array, array)
+            Columns of X, and their coefficients.
+        """
+        terms, rounding = self._terms(vector)
+        size = np.abs(self.residual(vector))
+        alpha = size / self.problem.counts
+        change = size * (1.0 + (1.0 - alpha) * (terms + abs(self.intercept(vector))))
+        return rounding * float(np.linalg.norm(change))
+
+    def fit(self, columns: Array) -> Array:
+        """Return the best coefficients of few columns, within the bound.
+
+        Parameters
+        ----------
+        columns : int array of shape (s,)
+        """
+        problem, A = self.problem, self.rows[self.place[columns]]
+        best = fit_support(problem, A)[0]
+        # The loss is flat where slopes in large units are not yet small: what they prove goes on.
+        b, proven = best, -math.inf
+        for _ in range(_POLISHING_STEPS):
+            r = slopes(problem, b @ A)[0]
+            following = self.dual(r)[0] - float(conjugate(problem, A @ r).sum())
+            if following > proven:
+                best, proven = b, following
+            b = weighted_fit(problem, A, b, r)
+        return best
+
     def dual(self, r: Array) -> tuple[float, float]:
         """Return the sum of the entropies of alpha, and the size of its terms."""
         alpha = np.minimum(np.abs(r) / self.problem.counts, 1.0)
         terms = special.xlogy(alpha, alpha) + special.xlog1py(1.0 - alpha, -alpha)
         entropy = -float(self.problem.counts @ terms)
-        return entropy, entropy
+        with np.errstate(divide="ignore"):
+            slopes = np.minimum(np.abs(np.log1p(-alpha) - np.log(alpha)), _STEEPEST)
+        return entropy, entropy + float(self.problem.counts @ (alpha * slopes))
 
     def _hold(self, inside: Array, b: Array) -> None:
         # Beside other coefficients the descent that follows does it.

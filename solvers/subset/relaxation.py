@@ -25,15 +25,21 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from sparseopt.installed import Deferred
 from sparseopt.problems.base import Array
 from sparseopt.problems.subset.problem import SparseRegression, SubsetProblem
 
 from ..common.compiled import compiled_in_place
 from .settings import SMALLEST_GAP, SubsetSettings
+
+if TYPE_CHECKING:
+    import scipy.optimize as optimize
+else:
+    optimize = Deferred("scipy.optimize")
 
 RIDGE, BOUND, SLOPE, CAP, TOLERANCE = range(5)
 """Places in the numbers of :func:`descend`."""
@@ -181,6 +187,48 @@ def least_squares(problem: SubsetProblem, G: Array, h: Array) -> Array:
     return b
 
 
+def fit_columns(problem: SubsetProblem, A: Array, y: Array) -> Array:
+    """Return the best coefficients of few columns, within the bound, without their products.
+
+    Products square the condition of columns that are nearly dependent, or of different units. Here
+    the columns, scaled to one length, are factorised: Stark and Parker's BVLS of SciPy, and a step
+    of refinement in the coefficients within the bound.
+
+    Parameters
+    ----------
+    problem : SubsetProblem
+    A : array of shape (n, s)
+    y : array of shape (n,)
+
+    Returns
+    -------
+    array of shape (s,)
+    """
+    s, M = A.shape[1], problem.limit
+    lengths = np.sqrt(np.einsum("ij,ij->j", A, A) + problem.ridge)
+    lengths[lengths == 0.0] = 1.0
+    rows = np.vstack([A / lengths, np.diag(math.sqrt(problem.ridge) / lengths)])
+    unit = float(np.linalg.norm(y))
+    if unit == 0.0 or not s:
+        return np.zeros(s)
+    target = np.append(y / unit, np.zeros(s))
+    most = M * lengths / unit
+    z = np.linalg.lstsq(rows, target, rcond=None)[0]
+    if (np.abs(z) > most).any():
+        settled = 2.0**-52
+        z = optimize.lsq_linear(
+            rows, target, (-most, most), method="bvls", tol=settled, max_iter=10 * s + 10
+        ).x
+    free, rest = np.abs(z) < most * (1.0 - 2.0**-40), target - rows @ z
+    finer = z.copy()
+    finer[free] += np.linalg.lstsq(rows[:, free], rest, rcond=None)[0]
+    if (np.abs(finer) <= most).all() and np.linalg.norm(target - rows @ finer) <= np.linalg.norm(
+        rest
+    ):
+        z = finer
+    return np.asarray(np.clip(z * unit / lengths, -M, M))
+
+
 def _solve(H: Array, h: Array) -> Array:
     try:
         return np.asarray(np.linalg.solve(H, h))
@@ -274,6 +322,28 @@ class Pool(ABC):
         vector : (int array, array)
             Columns of X, and their coefficients.
         """
+
+    @abstractmethod
+    def spread(self, vector: tuple[Array, Array]) -> float:
+        """Return the norm of what a residual is off by where its terms are added in another order.
+
+        Another machine, or the checker, may do so.
+
+        Parameters
+        ----------
+        vector : (int array, array)
+            Columns of X, and their coefficients.
+        """
+
+    def _terms(self, vector: tuple[Array, Array]) -> tuple[Array, float]:
+        """Return the size of the terms of each row's value, and the rounding of their sum."""
+        index, value = vector
+        terms = np.abs(value) @ np.abs(self.rows[self.place[index]])
+        return np.asarray(terms), (len(index) + 8) * 2.0**-52
+
+    @abstractmethod
+    def fit(self, columns: Array) -> Array:
+        """Return the best coefficients of few columns of X, within the bound, without products."""
 
     @abstractmethod
     def dual(self, r: Array) -> tuple[float, float]:
@@ -464,6 +534,26 @@ class SquaredPool(Pool):
         """
         index, value = vector
         return np.asarray(self.problem.y - value @ self.rows[self.place[index]])
+
+    def spread(self, vector: tuple[Array, Array]) -> float:
+        """Return the norm of what a residual is off by where its terms are added in another order.
+
+        Parameters
+        ----------
+        vector : (int array, array)
+            Columns of X, and their coefficients.
+        """
+        terms, rounding = self._terms(vector)
+        return rounding * float(np.linalg.norm(np.abs(self.problem.y) + terms))
+
+    def fit(self, columns: Array) -> Array:
+        """Return the best coefficients of few columns of X, within the bound, without products.
+
+        Parameters
+        ----------
+        columns : int array of shape (s,)
+        """
+        return fit_columns(self.problem, self.rows[self.place[columns]].T, self.problem.y)
 
     def dual(self, r: Array) -> tuple[float, float]:
         """Return y'r - r'r / 2, and the size of its terms."""

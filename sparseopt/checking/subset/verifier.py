@@ -21,8 +21,9 @@ since :math:`\tfrac12 \|y - Xb\|^2 \ge (y - Xb)'r - \tfrac12 \|r\|^2`. A node is
 reaches the bound L of the result. Where it does not, r still says which free variables no support
 below L can have, or can be without: with :math:`t_{(m)}` the m-th largest, j is
 
-- out if it is not among the m largest and :math:`D + t_{(m)} - (g(x_j'r) - \lambda_0) \ge L`;
-- in if it is, and :math:`D + t_j - t_{(m+1)} \ge L`.
+- out if :math:`D + t - (g(x_j'r) - \lambda_0) \ge L`, where t is t_j if it is among the m largest,
+  and :math:`t_{(m)}` if not;
+- in if it is among them, and :math:`D + t_j - t_{(m+1)} \ge L`.
 
 For the logistic loss, :math:`r_i = s_i y_i \alpha_i` with
 :math:`\alpha_i = 1 / (1 + \exp(y_i (x_i'w + \beta)))` and the weights s of the rows, and
@@ -84,6 +85,8 @@ _BLOCK = 16_000_000
 _PASSES = 20
 """Corrections of a sum that is to be 0; two are enough as a rule."""
 _UNIT = float(np.finfo(float).eps)
+_STEEPEST = 40.0
+"""Largest slope of an entropy that counts: of an alpha one unit of rounding from 0 or 1."""
 _SHARE = 1e-3
 """How much of the objective of b = 0 a value counts as at least."""
 _IMPOSSIBLE = frozenset({Status.INFEASIBLE, Status.UNBOUNDED, Status.INF_OR_UNB})
@@ -217,6 +220,19 @@ class _Tree:
             stack += [int(child) for child in self.children[node, ::-1] if child >= 0]
         return list(order)
 
+    def spread(self, problem: SubsetProblem, dual: int) -> float:
+        """Return the norm of what r is off by where its terms are added in another order."""
+        own = slice(self.ptr[dual], self.ptr[dual + 1])
+        size = np.abs(problem.X[:, self.index[own]]) @ np.abs(self.value[own])
+        if isinstance(problem, SparseRegression):
+            change = np.abs(problem.y) + size
+        else:
+            assert isinstance(problem, SparseLogisticRegression)
+            r = np.abs(self.vector(problem, dual))
+            size += abs(float(self.intercept[dual]))
+            change = r * (1.0 + (1.0 - r / problem.counts) * size)
+        return float(own.stop - own.start + 8) * _UNIT * float(np.linalg.norm(change))
+
     def vector(self, problem: SubsetProblem, dual: int) -> Array:
         """Return r."""
         own = slice(self.ptr[dual], self.ptr[dual + 1])
@@ -307,6 +323,7 @@ class NodeBound:
         inside: Products,
         free: Products,
         down: float = 1.0,
+        spread: float = 0.0,
     ) -> NodeBound:
         """Evaluate D(r).
 
@@ -319,12 +336,14 @@ class NodeBound:
             and their lengths.
         down : float
             -1 to round the other way: whether D(r) reaches a target for certain, or does not.
+        spread : float
+            Norm of what r itself may be off by, where that counts, too.
         """
         m, unit = problem.k - len(inside[0]), down * (len(r) + 8) * _UNIT
-        length = math.sqrt(float(r @ r))
+        off = unit * math.sqrt(float(r @ r)) + down * spread
         dual, size = _dual(problem, r)
         held, price = (
-            _conjugate(problem, np.maximum(np.abs(c) + unit * lengths * length, 0.0))
+            _conjugate(problem, np.maximum(np.abs(c) + lengths * off, 0.0))
             for c, lengths in (inside, free)
         )
         price = price - problem.penalty
@@ -361,7 +380,7 @@ class NodeBound:
             last = float(spent[among].min()) if m else 0.0
         room = target - self.value + self.rounding
         inside = among & (spent - following >= room)
-        outside = ~among & (last - self.price >= room)
+        outside = np.where(among, spent, last) - self.price >= room
         return inside, outside
 
 
@@ -397,16 +416,17 @@ def _dual(problem: SubsetProblem, r: Array) -> tuple[float, float]:
         size = math.sqrt(float(y @ y) * square) + square
         return float(y @ r) - 0.5 * square, size
     assert isinstance(problem, SparseLogisticRegression)
-    alpha = y * r / problem.counts
+    alpha = np.asarray(y * r / problem.counts)
     if not ((alpha >= 0.0) & (alpha <= 1.0)).all():
         return -math.inf, 0.0
     terms = special.xlogy(alpha, alpha) + special.xlog1py(1.0 - alpha, -alpha)
     entropy = -float(problem.counts @ terms)
+    # What an alpha off by a unit of rounding changes: times the logarithm of (1 - alpha) / alpha.
+    with np.errstate(divide="ignore"):
+        slopes = np.clip(np.abs(np.log1p(-alpha) - np.log(alpha)), 0.0, _STEEPEST)
+    size = entropy + float(problem.counts @ (alpha * slopes))
     left = abs(math.fsum(r))
-    if problem.sample_weights is not None:
-        # The entries that alpha is of are those of r up to rounding.
-        left += _UNIT * math.fsum(np.abs(r))
-    return entropy - (problem.largest_intercept * left if problem.fit_intercept else 0.0), entropy
+    return entropy - (problem.largest_intercept * left if problem.fit_intercept else 0.0), size
 
 
 def _conjugate(problem: SubsetProblem, c: Array) -> Array:
@@ -433,11 +453,50 @@ def _prove(problem: SubsetProblem, tree: _Tree, bound: float, findings: Findings
     if target > problem.null_value:
         findings.refute(f"x = 0 has the objective value {problem.null_value:.12g}")
         return
+    found = _walk(problem, tree, target)
+    if found.too_large is not None:
+        findings.doubt(found.too_large)
+    elif found.open_leaf is None:
+        findings.prove(
+            f"no {problem.k} of {problem.X.shape[1]} columns have an objective value below "
+            f"{bound:.12g}: {len(tree.dual)} nodes, {found.closed} of them closed by their duals"
+        )
+    else:
+        inside, free, best = found.open_leaf
+        # Rounded the other way, do the duals prove what is stated?
+        near = _walk(problem, tree, false, down=-1.0)
+        (findings.refute if near.open_leaf is not None else findings.doubt)(
+            f"nothing proves the bound {bound:.12g} where {inside} of {problem.k} variables are "
+            f"fixed in and {free} are free: {best:.12g} is proven"
+        )
+
+
+@dataclass(frozen=True)
+class _Walked:
+    """What became of a tree.
+
+    Attributes
+    ----------
+    closed : int
+        Nodes that their duals close.
+    open_leaf : (int, int, float) or None
+        Of the first leaf that is not proven: variables fixed in, free ones, and what is proven.
+    too_large : str or None
+        Why the tree was left.
+    """
+
+    closed: int
+    open_leaf: tuple[int, int, float] | None = None
+    too_large: str | None = None
+
+
+def _walk(problem: SubsetProblem, tree: _Tree, target: float, down: float = 1.0) -> _Walked:
+    """Look whether the duals close all leaves; rounding errors count for them where down is -1."""
     products = _Products(problem, tree)
     lengths = np.sqrt(problem.squares)
     # Open nodes: number, variables in, free variables.
     stack: list[tuple[int, Array, Array]] = [(0, np.zeros(0, dtype=np.int64), products.columns)]
-    proven = 0
+    closed = 0
     while stack:
         node, inside, free = stack.pop()
         if len(inside) > problem.k:
@@ -445,43 +504,35 @@ def _prove(problem: SubsetProblem, tree: _Tree, bound: float, findings: Findings
         products.spent += _PRICE * len(free)
         spend(_NODE + _SECOND * _PRICE * len(free))
         if products.spent > _PRODUCTS:
-            findings.doubt(f"a tree of {len(tree.dual)} nodes takes too many products to check")
-            return
-        best = above = -math.inf
+            too_many = f"a tree of {len(tree.dual)} nodes takes too many products to check"
+            return _Walked(closed, too_large=too_many)
+        best = -math.inf
         if tree.dual[node] >= 0:
             r, c = products.of(int(tree.dual[node]))
             fixed_in, left = (
                 (c[np.searchsorted(products.columns, j)], lengths[j]) for j in (inside, free)
             )
-            found = NodeBound.at(problem, r, fixed_in, left)
+            spread = tree.spread(problem, int(tree.dual[node])) if down < 0.0 else 0.0
+            found = NodeBound.at(problem, r, fixed_in, left, down, spread)
             best = found.value
             if best >= target:
-                proven += 1
+                closed += 1
                 continue
             kept, dropped = found.fixings(target)
             inside = np.append(inside, free[kept])
             free = free[~kept & ~dropped]
             if len(inside) > problem.k:
-                proven += 1
+                closed += 1
                 continue
-            if tree.variable[node] < 0:
-                above = NodeBound.at(problem, r, fixed_in, left, down=-1.0).value
         if tree.variable[node] < 0:
-            (findings.doubt if above >= false else findings.refute)(
-                f"nothing proves the bound {bound:.12g} where {len(inside)} of {problem.k} "
-                f"variables are fixed in and {len(free)} are free: {best:.12g} is proven"
-            )
-            return
+            return _Walked(closed, open_leaf=(len(inside), len(free), best))
         if node == 0:
             products.restrict(np.union1d(inside, free))
             if products.cost() > _PRODUCTS:
-                findings.doubt(f"a tree of {len(tree.dual)} nodes is too large to check")
-                return
+                too_large = f"a tree of {len(tree.dual)} nodes is too large to check"
+                return _Walked(closed, too_large=too_large)
         stack += _children(tree, node, inside, free)
-    findings.prove(
-        f"no {problem.k} of {problem.X.shape[1]} columns have an objective value below "
-        f"{bound:.12g}: {len(tree.dual)} nodes, {proven} of them closed by their duals"
-    )
+    return _Walked(closed)
 
 
 def _children(
