@@ -23,9 +23,17 @@ _ENTRIES = 1 << 21
 _NOTHING = 1e-27
 """Squared sine of the angle to others below which a candidate adds nothing: what rounding leaves of
 copies and combinations is 1e-30."""
-_UNSURE = 1e-11
-"""That below which rounding errors of 1e-16 turn a candidate's remaining direction by so much that
-its loss is not known to 1e-9: neither proven nor beaten."""
+_UNSURE = 1e-15
+"""That below which it may count as a combination of them: a little more than the squared 1e-8 that
+the problem states."""
+_ROUNDING = 1e-15
+"""What a column may be off by after it was orthogonalised, of its length: some times what is seen
+with up to :data:`_ROWS` rows, and growing with the root of their number."""
+_ROWS = 1000
+_LARGEST = 1e6
+"""Largest diagonal entry of the inverse of correlations that is looked at."""
+_COPY = 1e-11
+"""Squared sine of an angle that inner products have no digits left for."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +56,10 @@ class GaussianProof:
 
 
 def prove_tables(
-    problem: L0GraphicalModel, table: Array, work: float | None = None
+    problem: L0GraphicalModel,
+    table: Array,
+    slack: Array | None = None,
+    work: float | None = None,
 ) -> GaussianProof:
     """Look through the subsets of as many nodes as can be afforded, the smallest first.
 
@@ -59,6 +70,9 @@ def prove_tables(
     table : array of shape (total + d,)
         Losses of 0, 1, ... neighbours of each node, not scaled, that no neighbours may fall below:
         those stated less a tolerance.
+    slack : array of shape (total + d,), optional
+        The tolerance, which says how many digits of the losses count; default 1e-9 of the losses
+        of no neighbours.
     work : float, optional
         What may be spent; default :data:`WORK`.
     """
@@ -67,6 +81,7 @@ def prove_tables(
     sizes, (n, d) = problem.candidates.sizes, problem.X.shape
     left = WORK if work is None else work
     given = left
+    largest = _largest_inverse(problem, slack)
     proven = sizes == 0
     dependent = []
     whole = None
@@ -82,7 +97,7 @@ def prove_tables(
                 break
             gram, bound = products(problem, nodes, int(size), whole), _bounds(problem, nodes, table)
             state, found = np.zeros(len(nodes), dtype=np.int64), np.zeros((len(nodes), 2))
-            left -= prove_each(gram, bound, left, state, found)
+            left -= prove_each(gram, bound, largest[nodes], left, state, found)
             if (state == BEATEN).any():
                 at = int(np.argmax(state == BEATEN))
                 beaten = int(nodes[at]), int(found[at, 0]), float(found[at, 1])
@@ -96,6 +111,26 @@ def prove_tables(
             return GaussianProof(proven, (int(j), most, loss), given - left)
         proven[j] = became == PROVEN
     return GaussianProof(proven, None, given - left)
+
+
+def rounding(problem: L0GraphicalModel) -> float:
+    """Return what a column may be off by after it was orthogonalised, of its length.
+
+    Parameters
+    ----------
+    problem : L0GraphicalModel
+    """
+    return float(_ROUNDING * np.sqrt(1.0 + problem.X.shape[0] / _ROWS))
+
+
+def _largest_inverse(problem: L0GraphicalModel, slack: Array | None) -> Array:
+    """Return how large an inverse may be for losses to be known to the slack, of each node."""
+    out = np.full(problem.candidates.nodes, _LARGEST)
+    if slack is not None:
+        first = problem.candidates.ptr[:-1] + np.arange(len(out))
+        part = np.minimum.reduceat(slack, first) / problem.null_losses()
+        out = np.minimum(out, part / _ROUNDING)
+    return out
 
 
 def _bounds(problem: L0GraphicalModel, nodes: Array, table: Array) -> Array:
@@ -128,7 +163,9 @@ def _search_dependent(
     triangle = np.asarray(np.linalg.qr(np.column_stack([columns[:, order], target]), mode="r"))
     rows = np.ascontiguousarray(triangle.T)
     bound = _bounds(problem, np.array([node]), table)[0, : len(R) + 1] * n / null
-    state, size, rss, spent, doubtful = prove_dependent(rows, bound, _NOTHING, _UNSURE, work)
+    state, size, rss, spent, doubtful = prove_dependent(
+        rows, bound, _NOTHING, _UNSURE, rounding(problem), work
+    )
     if doubtful:
         state = OPEN
     return state, size, rss * null / n, spent
@@ -139,7 +176,7 @@ def _different(columns: Array) -> Array:
     R = columns.T @ columns
     kept: list[int] = []
     for k in range(len(R)):
-        near = [i for i in kept if 1.0 - R[i, k] ** 2 < _UNSURE]
+        near = [i for i in kept if 1.0 - R[i, k] ** 2 < _COPY]
         # The inner product has no digits left for the angle; the difference has.
         apart = (columns[:, k] - np.sign(R[i, k]) * columns[:, i] for i in near)
         if not any(float(rest @ rest) < _NOTHING for rest in apart):

@@ -27,13 +27,12 @@ from sparseopt.problems.base import Array
 
 PROVEN, BEATEN, DEPENDENT, OPEN = 0, 1, 2, 3
 """What became of a node; OPEN where the work was not enough."""
-_LARGEST = 1e6
-"""Largest diagonal entry of V, one over the squared sine of the angle between a candidate and the
-others: beyond, some digits of the costs, of which the checker needs nine, are lost."""
 
 
 @strict
-def prove_each(gram: Array, table: Array, work: float, state: Array, found: Array) -> float:
+def prove_each(
+    gram: Array, table: Array, largest: Array, work: float, state: Array, found: Array
+) -> float:
     """Look through the subsets of nodes with d candidates each.
 
     Parameters
@@ -42,6 +41,9 @@ def prove_each(gram: Array, table: Array, work: float, state: Array, found: Arra
         Products of the candidates, the node last; a ridge is in it.
     table : array of shape (nodes, d + 1)
         What no set of 0, 1, ... neighbours may fall below, in the units of `gram`; not increasing.
+    largest : array of shape (nodes,)
+        Largest diagonal entry of V, one over the squared sine of the angle between a candidate and
+        the others: beyond, digits of the costs that count are lost.
     work : float
         What may be spent: squared numbers of members that may be dropped, summed over all sets.
     state : int array of shape (nodes,), changed
@@ -72,7 +74,7 @@ def prove_each(gram: Array, table: Array, work: float, state: Array, found: Arra
         for k in range(d + 1):
             tree.bound[k] = table[j, k] / null
         spent += float(d) ** 3
-        state[j], size, value = _plant(tree, gram[j])
+        state[j], size, value = _plant(tree, gram[j], largest[j])
         if state[j] == PROVEN:
             state[j], size, value, spent = _search(tree, spent, work)
         if state[j] == BEATEN:
@@ -112,7 +114,7 @@ class _Tree(NamedTuple):
 
 
 @strict
-def _plant(tree: _Tree, gram: Array) -> tuple[int, int, float]:
+def _plant(tree: _Tree, gram: Array, largest: float) -> tuple[int, int, float]:
     """Make the set of all candidates the root; return PROVEN, or how it ends the search.
 
     Where it or a set of one candidate less beats the table, its size and value are returned, too.
@@ -126,7 +128,7 @@ def _plant(tree: _Tree, gram: Array) -> tuple[int, int, float]:
         c[i] = gram[d, i] / (length[i] * np.sqrt(gram[d, d]))
         for k in range(d):
             factor[i, k] = gram[i, k] / (length[i] * length[k])
-    if not _inverse(factor, V, beta):
+    if not _inverse(factor, V, beta, largest):
         return DEPENDENT, 0, 0.0
     whole = 1.0
     for i in range(d):
@@ -217,7 +219,7 @@ def _search(tree: _Tree, spent: float, work: float) -> tuple[int, int, float, fl
 
 
 @strict
-def _inverse(R: Array, V: Array, row: Array) -> bool:
+def _inverse(R: Array, V: Array, row: Array, largest: float) -> bool:
     """Invert a correlation matrix by its Cholesky factor; False where it is nearly singular.
 
     R is overwritten by the inverse of its factor.
@@ -229,7 +231,7 @@ def _inverse(R: Array, V: Array, row: Array) -> bool:
             for m in range(k):
                 value -= R[i, m] * R[k, m]
             if i == k:
-                if not value * _LARGEST > 1.0:
+                if not value * largest > 1.0:
                     return False
                 row[k] = np.sqrt(value)
             else:
@@ -251,7 +253,7 @@ def _inverse(R: Array, V: Array, row: Array) -> bool:
     most = 0.0
     for i in range(d):
         most = max(most, V[i, i])
-    return most < _LARGEST
+    return most < largest
 
 
 @strict

@@ -56,7 +56,7 @@ class IsingProof:
     fits: int
 
 
-def prove_tables(problem: L0GraphicalModel, table: Array) -> IsingProof:
+def prove_tables(problem: L0GraphicalModel, table: Array, slack: Array | None = None) -> IsingProof:
     """Look through the subsets of as many nodes as can be afforded.
 
     Parameters
@@ -66,6 +66,8 @@ def prove_tables(problem: L0GraphicalModel, table: Array) -> IsingProof:
     table : array of shape (total + d,)
         Losses of 0, 1, ... neighbours of each node, not scaled, that no neighbours may fall below:
         those stated less a tolerance.
+    slack : ignored
+        Losses have all their digits here.
     """
     d, sizes = problem.candidates.nodes, problem.candidates.sizes
     proven = np.zeros(d, dtype=bool)

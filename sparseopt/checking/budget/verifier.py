@@ -34,7 +34,8 @@ from sparseopt.result import Result, Status
 _TABLE = 1e-9
 """Errors of table entries, relative to the loss without neighbours."""
 _LOGARITHM, _PERFECT = 1e-12, 1e-4
-"""The same where logarithms are added up, and the loss below which these are not known."""
+"""The same where logarithms are added up, and the loss below which errors are relative to itself
+alone."""
 _MARGIN = 10.0
 """The largest margin of a fit to values that the neighbours separate is well above this."""
 _VANISHED = 1e-7
@@ -205,8 +206,12 @@ def _check_tables(
     _check_separated(problem, path, stated, findings)
     narrow = tolerance
     if problem.scaling == "nlogrss":
-        narrow = np.minimum(tolerance, np.maximum(_TABLE * stated, _LOGARITHM * null[node]))
-        blurred = (stated < _PERFECT * null[node]) | (error > narrow)
+        small = stated < _PERFECT * null[node]
+        least = np.where(small, 0.0, _LOGARITHM * null[node])
+        narrow = np.minimum(tolerance, np.maximum(_TABLE * stated, least))
+        blurred = error > narrow
+        for at in np.flatnonzero(small & ~blurred):
+            blurred[at] = not _logarithm_known(problem, path, int(at), int(node[at]), attained[at])
         if blurred.any():
             findings.doubt(
                 f"{int(blurred.sum())} stated supports fit their nodes so well that the logarithms "
@@ -224,9 +229,9 @@ def _check_others(
     that of logarithms.
     """
     search = ising_subsets if problem.loss == "ising" else gaussian_subsets
-    proof = search.prove_tables(problem, stated - narrow)
+    proof = search.prove_tables(problem, stated - narrow, narrow)
     if proof.beaten is not None and problem.scaling == "nlogrss":
-        surely = search.prove_tables(problem, stated - wide)
+        surely = search.prove_tables(problem, stated - wide, wide)
         if surely.beaten is None:
             findings.doubt(f"node {proof.beaten[0]} may have better neighbours than stated")
             return
@@ -245,7 +250,7 @@ def _check_others(
     if proven < d:
         findings.doubt(
             f"the best neighbours of {d - proven} of {d} nodes are not proven: their subsets are "
-            "too much work to be looked through again, or some are dependent or not by rounding"
+            "too much work to be looked through again, or losses of some are not known well enough"
         )
 
 
@@ -268,11 +273,37 @@ def _check_separated(
         findings.refute(f"the neighbours of table entry {at} separate the node's values")
 
 
+def _logarithm_known(
+    problem: L0GraphicalModel, path: GraphPath, at: int, node: int, loss: float
+) -> bool:
+    """Return whether rounding leaves enough digits of a small loss for its logarithm.
+
+    Its root is off by no more than rounding in a column times the sum of the coefficients
+    (:mod:`~sparseopt.checking.budget.gaussian_dependent`).
+    """
+    chosen = path.candidates.of(node)[_places(path, at)]
+    columns, target = problem.columns(chosen), problem.columns(node)
+    if problem.ridge > 0.0:
+        shift = np.sqrt(len(columns) * problem.ridge)
+        columns = np.vstack([columns, shift * np.eye(len(chosen))])
+        target = np.append(target, np.zeros(len(chosen)))
+    length = float(np.linalg.norm(target))
+    columns = columns / np.linalg.norm(columns, axis=0)
+    beta = np.linalg.lstsq(columns, target / length, rcond=None)[0]
+    off = gaussian_subsets.rounding(problem) * (1.0 + float(np.abs(beta).sum()))
+    null = length * length / problem.X.shape[0]
+    return bool(2.0 * off <= _TABLE * np.sqrt(loss / null))
+
+
+def _places(path: GraphPath, at: int) -> list[int]:
+    """Return which of its node's candidates a support has."""
+    bits = int(path.supports[at])
+    return [k for k in range(bits.bit_length()) if bits >> k & 1]
+
+
 def _rounded(problem: L0GraphicalModel, path: GraphPath, at: int, node: int) -> float:
     """Return by how much a support's loss may be off by rounding, relative to no neighbours'."""
-    bits = int(path.supports[at])
-    own = problem.candidates.of(node)
-    chosen = own[[k for k in range(len(own)) if bits >> k & 1]]
+    chosen = problem.candidates.of(node)[_places(path, at)]
     if problem.loss != "gaussian" or problem.ridge > 0.0 or len(chosen) == 0:
         return 0.0
     columns = problem.columns(chosen)

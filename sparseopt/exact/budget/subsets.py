@@ -34,7 +34,9 @@ def check_subset(header, arrays, result):
     if certificate is None or certificate["kind"] != "subset-tree":
         raise Unproven("there is no certificate 'subset-tree'")
     own = {name: table.values for name, table in certificate["arrays"].items()}
-    targets = [bound - Fraction(GAP) * max(bound, size / 10**6) for size in (model.unit, model.size)]
+    targets = [
+        bound - Fraction(GAP) * max(bound, size / 10**6) for size in (model.unit, model.size)
+    ]
     try:
         closed = close(model, own, targets[0])
     except Refuted:
