@@ -84,6 +84,11 @@ TINY = 1e-300
 FREE = 1e-13
 """Prices relative to the largest slope that are rounding errors."""
 
+CANCELS = 1e-6
+"""Part of the losses without neighbours below which an objective is summed with more digits ..."""
+FEW_CHANGES = 10_000
+"""... by fractions up to so many changes of counts, which take a tenth of a second."""
+
 FIRST_ROOMS, FIRST_SUMS = 64, 256
 """First sizes of the small dynamic programs, nodes and sums to either side: a core has some 16
 nodes. They grow where that is not enough."""

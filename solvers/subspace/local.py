@@ -119,7 +119,8 @@ class KernelReduction(SufficientBackend):
             Y = vectors[:, kept] * np.sqrt(values[kept])
         unit = float(np.vdot(Y, Y)) / len(Y)
         assert problem.bandwidth is not None
-        objective = explained(problem.X, Y, problem.bandwidth, options["epsilon"])
+        X = problem.X - problem.X.mean(axis=0)
+        objective = explained(X, Y, problem.bandwidth, options["epsilon"])
         known = [find(problem) for find in DIRECTIONS]
         if control.limit() is not None:
             return known[0]

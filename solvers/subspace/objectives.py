@@ -40,7 +40,8 @@ def objective_of(problem: SubspaceProblem) -> Objective:
     if isinstance(problem, DistributionSubspace):
         return _matched(problem)
     assert isinstance(problem, SufficientReduction)
-    return explained(problem.X, problem.targets, problem.bandwidth or 1.0, problem.ridge)
+    X = problem.X - problem.X.mean(axis=0)
+    return explained(X, problem.targets, problem.bandwidth or 1.0, problem.ridge)
 
 
 def kernel_of(problem: DistributionSubspace) -> Kernel:

@@ -148,6 +148,8 @@ def _search(objective: Objective, begin: _Trial, p: Array, t: float) -> _Trial |
 def _at(objective: Objective, begin: _Trial, p: Array, t: float) -> _Trial:
     """Evaluate a point on the line; an infinite value where anything is not finite."""
     x = begin.x + t * p
+    if not np.isfinite(x).all():
+        return _Trial(t, np.inf, 0.0, x, np.zeros_like(x))
     value, gradient = objective(x)
     slope = float(gradient @ p)
     if not (np.isfinite(value) and np.isfinite(slope)):

@@ -61,7 +61,9 @@ def _of_response(problem: SufficientReduction, W: Array) -> Array:
     """Return the derivative of rho tr Y'(HKH + N rho I)^-1 Y, by -rho tr A'(dK)A."""
     h, rho = problem.bandwidth, problem.ridge
     assert h is not None
-    N, Z = len(problem.X), problem.X @ W
+    # Differences alone count: those of centred points have more digits.
+    X = problem.X - problem.X.mean(axis=0)
+    N, Z = len(X), X @ W
     apart = sum((Z[:, j][:, None] - Z[:, j]) ** 2 for j in range(W.shape[1]))
     K = np.exp(-np.asarray(apart) / (2.0 * h**2))
     H = np.eye(N) - 1.0 / N
@@ -69,4 +71,4 @@ def _of_response(problem: SufficientReduction, W: Array) -> Array:
     # dK_ij = -K_ij (z_i - z_j)'(dz_i - dz_j) / h^2, each pair twice.
     weights = rho / h**2 * K * (A @ A.T)
     laplacian = np.diag(weights.sum(axis=1)) - weights
-    return np.asarray(2.0 * problem.X.T @ laplacian @ Z)
+    return np.asarray(2.0 * X.T @ laplacian @ Z)

@@ -23,6 +23,9 @@ from sparseopt.problems.subspace.base import SubspaceProblem
 
 _ENTRIES = 1 << 20
 """Pairs of points that are looked at together: 8 MB."""
+_FAR = 1e4
+"""Squared lengths of points in bandwidths from which the kernel takes differences: rounding in their
+products is then some 1e-12 of its exponents."""
 _ORDERS = 8
 """Moments up to this order."""
 
@@ -225,6 +228,40 @@ class MMDSubspace(DistributionSubspace):
     def _squares(self) -> Array:
         scaled = self.X / self.bandwidth
         return np.asarray(np.einsum("ij,ij->i", scaled, scaled))
+
+    def objective(self, x: Array, lam: float | None = None) -> float:
+        """Return the infimum of the squared distance; lam is ignored. O(N^2 k)."""
+        if self._squares.max(initial=0.0) <= _FAR:
+            return super().objective(x)
+        W = self.basis(x)
+        Z = self.X @ W
+        return self.whole - self._mean_apart(Z, self.X - Z @ W.T)
+
+    @cached_property
+    def whole(self) -> float:
+        """The sum without W, which the objective is a difference from."""
+        if self._squares.max(initial=0.0) <= _FAR:
+            return self._mean(self.X)
+        return self._mean_apart(self.X, np.zeros((len(self.X), 1)))
+
+    def _mean_apart(self, Z: Array, rest: Array) -> float:
+        """Return the mean of the kernel from differences: no products that cancel.
+
+        Parameters
+        ----------
+        Z : array of shape (N, k)
+            Projected points.
+        rest : array of shape (N, m)
+            What is left of the points.
+        """
+        Z, rest = Z / self.bandwidth, rest / self.bandwidth
+        off, sums = np.einsum("ij,ij->i", rest, rest), []
+        for rows in pairs(len(Z)):
+            exponents = off[rows, None] + off
+            for column in Z.T:
+                exponents += np.square(column[rows, None] - column)
+            sums.append(float(np.exp(exponents / -4.0).sum()))
+        return math.fsum(sums) / len(Z) ** 2
 
     def matched(self, rows: slice, products: Array) -> Array:
         """Return rho_i rho_j kappa(z_i - z_j): ``exp(-(|x_i|^2 + |x_j|^2 - 2 g_ij) / 4h^2)``."""

@@ -148,7 +148,7 @@ class SufficientReduction(SubspaceProblem):
     def objective(self, x: Array, lam: float | None = None) -> float:
         """Return the share of the response left unexplained; lam is ignored. O(N^3)."""
         assert self.bandwidth is not None
-        Z = self.X @ self.basis(x) / self.bandwidth
+        Z = self.centred(x) @ self.basis(x) / self.bandwidth
         squares = np.einsum("ij,ij->i", Z, Z)
         K = np.exp(np.minimum(Z @ Z.T - (squares[:, None] + squares) / 2.0, 0.0))
         means = K.mean(axis=0)
