@@ -24,8 +24,8 @@ from sparseopt.problems.subspace.base import SubspaceProblem
 _ENTRIES = 1 << 20
 """Pairs of points that are looked at together: 8 MB."""
 _FAR = 1e4
-"""Squared lengths of points in bandwidths from which the kernel takes differences: rounding in their
-products is then some 1e-12 of its exponents."""
+"""Squared lengths of points in bandwidths from which the kernel takes differences: rounding in the
+exponents is then some 1e-12."""
 _ORDERS = 8
 """Moments up to this order."""
 
