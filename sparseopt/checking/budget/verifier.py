@@ -210,8 +210,9 @@ def _check_tables(
         least = np.where(small, 0.0, _LOGARITHM * null[node])
         narrow = np.minimum(tolerance, np.maximum(_TABLE * stated, least))
         blurred = error > narrow
-        for at in np.flatnonzero(small & ~blurred):
-            blurred[at] = not _logarithm_known(problem, path, int(at), int(node[at]), attained[at])
+        for place in np.flatnonzero(small & ~blurred).tolist():
+            known = _logarithm_known(problem, path, place, int(node[place]), attained[place])
+            blurred[place] = not known
         if blurred.any():
             findings.doubt(
                 f"{int(blurred.sum())} stated supports fit their nodes so well that the logarithms "
