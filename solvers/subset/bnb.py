@@ -102,6 +102,7 @@ class _Certificate:
     inside: list[int] = field(default_factory=lambda: [0])
     dual: list[int] = field(default_factory=lambda: [-1])
     vectors: list[tuple[Array, Array]] = field(default_factory=list)
+    residuals: dict[int, Array] = field(default_factory=dict)
 
     def child(self, parent: int, variable: int, inside: bool) -> int:
         """Add a node, and return its number."""
@@ -111,9 +112,11 @@ class _Certificate:
         self.dual.append(-1)
         return len(self.parent) - 1
 
-    def prove(self, node: int, vector: tuple[Array, Array]) -> None:
-        """Give a node the residual of a coefficient vector."""
+    def prove(self, node: int, vector: tuple[Array, Array], r: Array | None = None) -> None:
+        """Give a node the residual of a coefficient vector, or one that is stated beside it."""
         self.dual[node] = len(self.vectors)
+        if r is not None:
+            self.residuals[len(self.vectors)] = r
         self.vectors.append(vector)
 
     def packed(self, intercept: Callable[[tuple[Array, Array]], float] | None) -> Certificate:
@@ -128,6 +131,9 @@ class _Certificate:
         arrays["w_ptr"] = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
         arrays["w_index"] = np.concatenate([np.zeros(0, np.int64), *index]).astype(np.int64)
         arrays["w_value"] = np.concatenate([np.zeros(0), *value])
+        if self.residuals:
+            arrays["r_vector"] = np.array(list(self.residuals), dtype=np.int64)
+            arrays["r_value"] = np.array(list(self.residuals.values()))
         if intercept is not None:
             arrays["w_intercept"] = np.array(
                 [intercept(each) for each in self.vectors], dtype=float
@@ -381,17 +387,26 @@ class _Search:
         free[list(node.outside)] = False
         return np.asarray(free[self.pool.columns])
 
-    def _proofs(self, nodes: list[tuple[_Node, tuple[Array, Array]]]) -> list[_Proof]:
-        """Return what the residuals of nodes prove, by one product with all columns."""
+    def _proofs(
+        self, nodes: list[tuple[_Node, tuple[Array, Array]]], stated: Array | None = None
+    ) -> list[_Proof]:
+        """Return what the residuals of nodes prove, by one product with all columns.
+
+        Those of their vectors; or one that is stated, whose digits are those of the certificate.
+        """
         problem, unit = self.problem, (len(self.problem.y) + 8) * _ROUNDING
-        R = np.column_stack([self.pool.residual(vector) for _, vector in nodes])
+        R = np.column_stack(
+            [self.pool.residual(vector) if stated is None else stated for _, vector in nodes]
+        )
         C = self.X.T @ R
         proofs = []
         for i, (node, vector) in enumerate(nodes):
             r, m = R[:, i], problem.k - len(node.inside)
             held = np.searchsorted(self.columns, np.array(node.inside, dtype=np.int64))
             free = np.searchsorted(self.columns, node.free)
-            off = unit * float(np.linalg.norm(r)) + self.pool.spread(vector)
+            # The checker has r up to the order of its terms, or the sum that an intercept asks for.
+            off = unit * float(np.linalg.norm(r))
+            off += self.pool.spread(vector) if stated is None else off
             c = np.abs(C[:, i]) + off * self.lengths[self.columns]
             price = conjugate(problem, c[free]) - problem.penalty
             price[np.searchsorted(node.free, np.array(node.outside, dtype=np.int64))] = -math.inf
@@ -424,15 +439,19 @@ class _Search:
     def _settle(self, node: _Node, vector: tuple[Array, Array], value: float) -> None:
         """Close a leaf that is not proven, by a fit without products where that proves more."""
         columns = np.array(node.inside, dtype=np.int64)
-        fitted = columns, self.pool.fit(columns)
-        self.best.take(*fitted)
-        proven = self._proofs([(node, fitted)])[0].value
-        if proven > value:
-            vector, value = fitted, proven
-        self._close(node, vector, value)
+        b, r = self.pool.fit(columns)
+        self.best.take(columns, b)
+        stated = None
+        for residual in (None, r) if r is not None else (None,):
+            proven = self._proofs([(node, (columns, b))], residual)[0].value
+            if proven > value and value < self._target():
+                vector, value, stated = (columns, b), proven, residual
+        self._close(node, vector, value, stated)
 
-    def _close(self, node: _Node, vector: tuple[Array, Array], value: float) -> None:
-        self.tree.prove(node.number, vector)
+    def _close(
+        self, node: _Node, vector: tuple[Array, Array], value: float, r: Array | None = None
+    ) -> None:
+        self.tree.prove(node.number, vector, r)
         self.closed = min(self.closed, value)
 
     def _push(self, node: _Node, estimate: float, found: Relaxed) -> None:
@@ -509,7 +528,8 @@ class _Search:
         bound = min(objective, self._bound())
         limit = self._limit() if self.heap or self.waiting else None
         gap = objective - bound
-        asked = max(self.params.abs_gap, self.params.rel_gap * objective)
+        size = max(objective, 1e-10 * self.problem.value_unit)
+        asked = max(self.params.abs_gap, self.params.rel_gap * size)
         closed = gap <= max(asked, 10.0 * self.pool.rounding)
         notes = []
         if not closed and limit is None:

@@ -172,7 +172,38 @@ def weighted_fit(problem: SparseLogisticRegression, A: Array, b: Array, r: Array
     if problem.fit_intercept:
         rows -= (rows @ curve / curve.sum())[:, None]
     rows *= np.sqrt(curve)
-    return fit_columns(problem, rows[:-1].T, rows[-1])
+    return fit_columns(problem, rows[:-1].T, rows[-1])[0]
+
+
+def balanced_residual(problem: SparseLogisticRegression, A: Array, b: Array) -> Array | None:
+    """Return the residual at b with the products with its columns that an optimum has.
+
+    These are the ridge's slopes, of columns that are not at the bound, and 0 with the ones of an
+    intercept. Rounding is taken out where the loss is curved most; None where that leads outside of
+    the residuals that bound the loss.
+
+    Parameters
+    ----------
+    problem : SparseLogisticRegression
+    A : array of shape (s, n)
+        The columns.
+    b : array of shape (s,)
+        Coefficients at the optimum, but for rounding.
+    """
+    r = slopes(problem, b @ A)[0]
+    free = np.abs(b) < problem.limit * (1.0 - 2.0**-40)
+    rows, products = A[free], problem.ridge * b[free]
+    if problem.fit_intercept:
+        rows, products = np.vstack([rows, np.ones(len(r))]), np.append(products, 0.0)
+    lengths = np.linalg.norm(rows, axis=1)
+    rows, products = rows[lengths > 0.0], products[lengths > 0.0] / lengths[lengths > 0.0]
+    rows = rows / lengths[lengths > 0.0][:, None]
+    root = np.sqrt(curvature(problem, r))
+    for _ in range(2):
+        step = np.linalg.lstsq(rows * root, products - rows @ r, rcond=None)[0]
+        r = r + root * step
+    alpha = problem.y * r / problem.counts
+    return r if ((alpha >= 0.0) & (alpha <= 1.0)).all() else None
 
 
 def search_line(
@@ -221,7 +252,8 @@ def fit_support(problem: SparseLogisticRegression, A: Array) -> tuple[Array, flo
             break
     if problem.ridge == 0.0 and b.any():
         # Classes that are separated: nothing but the bound ends the growth.
-        farthest = b * (problem.limit / float(np.abs(b).max()))
+        M = problem.limit
+        farthest = np.clip(b * (M / float(np.abs(b).max())), -M, M)
         loss = value(farthest)
         if loss < found:
             return farthest, loss
@@ -324,8 +356,8 @@ class LogisticPool(Pool):
         change = size * (1.0 + (1.0 - alpha) * (terms + abs(self.intercept(vector))))
         return rounding * float(np.linalg.norm(change))
 
-    def fit(self, columns: Array) -> Array:
-        """Return the best coefficients of few columns, within the bound.
+    def fit(self, columns: Array) -> tuple[Array, Array | None]:
+        """Return the best coefficients of few columns within the bound, and a residual.
 
         Parameters
         ----------
@@ -341,7 +373,7 @@ class LogisticPool(Pool):
             if following > proven:
                 best, proven = b, following
             b = weighted_fit(problem, A, b, r)
-        return best
+        return best, balanced_residual(problem, A, best)
 
     def dual(self, r: Array) -> tuple[float, float]:
         """Return the sum of the entropies of alpha, and the size of its terms."""

@@ -187,12 +187,13 @@ def least_squares(problem: SubsetProblem, G: Array, h: Array) -> Array:
     return b
 
 
-def fit_columns(problem: SubsetProblem, A: Array, y: Array) -> Array:
-    """Return the best coefficients of few columns, within the bound, without their products.
+def fit_columns(problem: SubsetProblem, A: Array, y: Array) -> tuple[Array, Array]:
+    """Return the best coefficients of few columns within the bound, and the residual.
 
-    Products square the condition of columns that are nearly dependent, or of different units. Here
-    the columns, scaled to one length, are factorised: Stark and Parker's BVLS of SciPy, and a step
-    of refinement in the coefficients within the bound.
+    Products of columns square the condition where they are nearly dependent, or of different units.
+    Here the columns, scaled to one length, are factorised: Stark and Parker's BVLS of SciPy, and a
+    step of refinement in the coefficients within the bound. What rounding leaves along their
+    columns is taken out of the residual, which has then more digits than y - Ab.
 
     Parameters
     ----------
@@ -202,15 +203,16 @@ def fit_columns(problem: SubsetProblem, A: Array, y: Array) -> Array:
 
     Returns
     -------
-    array of shape (s,)
+    b : array of shape (s,)
+    r : array of shape (n,)
     """
-    s, M = A.shape[1], problem.limit
+    (n, s), M = A.shape, problem.limit
     lengths = np.sqrt(np.einsum("ij,ij->j", A, A) + problem.ridge)
     lengths[lengths == 0.0] = 1.0
     rows = np.vstack([A / lengths, np.diag(math.sqrt(problem.ridge) / lengths)])
     unit = float(np.linalg.norm(y))
     if unit == 0.0 or not s:
-        return np.zeros(s)
+        return np.zeros(s), np.array(y, dtype=float)
     target = np.append(y / unit, np.zeros(s))
     most = M * lengths / unit
     z = np.linalg.lstsq(rows, target, rcond=None)[0]
@@ -220,13 +222,16 @@ def fit_columns(problem: SubsetProblem, A: Array, y: Array) -> Array:
             rows, target, (-most, most), method="bvls", tol=settled, max_iter=10 * s + 10
         ).x
     free, rest = np.abs(z) < most * (1.0 - 2.0**-40), target - rows @ z
-    finer = z.copy()
-    finer[free] += np.linalg.lstsq(rows[:, free], rest, rcond=None)[0]
-    if (np.abs(finer) <= most).all() and np.linalg.norm(target - rows @ finer) <= np.linalg.norm(
-        rest
-    ):
-        z = finer
-    return np.asarray(np.clip(z * unit / lengths, -M, M))
+    finer, along = z.copy(), rows[:, free]
+    finer[free] += np.linalg.lstsq(along, rest, rcond=None)[0]
+    finer_rest = target - rows @ finer
+    shorter = np.linalg.norm(finer_rest) <= np.linalg.norm(rest)
+    if shorter and (np.abs(finer) <= most).all():
+        z, rest = finer, finer_rest
+    Q = np.linalg.qr(along)[0]
+    for _ in range(2):
+        rest = rest - Q @ (Q.T @ rest)
+    return np.asarray(np.clip(z * unit / lengths, -M, M)), np.asarray(rest[:n] * unit)
 
 
 def _solve(H: Array, h: Array) -> Array:
@@ -342,8 +347,11 @@ class Pool(ABC):
         return np.asarray(terms), (len(index) + 8) * 2.0**-52
 
     @abstractmethod
-    def fit(self, columns: Array) -> Array:
-        """Return the best coefficients of few columns of X, within the bound, without products."""
+    def fit(self, columns: Array) -> tuple[Array, Array | None]:
+        """Return the best coefficients of few columns of X within the bound, without products.
+
+        And a residual of more digits than that of the coefficients, where there is one.
+        """
 
     @abstractmethod
     def dual(self, r: Array) -> tuple[float, float]:
@@ -546,8 +554,8 @@ class SquaredPool(Pool):
         terms, rounding = self._terms(vector)
         return rounding * float(np.linalg.norm(np.abs(self.problem.y) + terms))
 
-    def fit(self, columns: Array) -> Array:
-        """Return the best coefficients of few columns of X, within the bound, without products.
+    def fit(self, columns: Array) -> tuple[Array, Array | None]:
+        """Return the best coefficients of few columns of X within the bound, and the residual.
 
         Parameters
         ----------

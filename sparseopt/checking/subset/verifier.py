@@ -3,7 +3,8 @@ r"""The verifier of regressions with few nonzero coefficients.
 The certificate "subset-tree" is a search tree: node 0 is the root, and node i the child of
 ``parent[i]`` in which the variable ``variable[i]`` is fixed in (``inside[i]`` = 1) or out (0). A
 node has no children or two, by the same variable. ``dual[i]`` names one of the coefficient vectors
-w in ``w_ptr, w_index, w_value`` (in CSR form), -1 for none.
+w in ``w_ptr, w_index, w_value`` (in CSR form), -1 for none. For the vectors in ``r_vector`` an
+array ``r_value`` may state r below, of more digits than follow from w.
 
 Let I be the variables that a node fixes in, F those that it leaves free, and m = k - abs(I). Any
 vector r, here r = y - Xw for the squared loss, bounds the objective on the node's supports from
@@ -84,6 +85,8 @@ _BLOCK = 16_000_000
 """Products with dual vectors that are held at once: 128 MB."""
 _PASSES = 20
 """Corrections of a sum that is to be 0; two are enough as a rule."""
+_SPACE = 2.0**-40
+"""What an entry that makes up for the rest leaves to the largest one, relative to it."""
 _UNIT = float(np.finfo(float).eps)
 _STEEPEST = 40.0
 """Largest slope of an entropy that counts: of an alpha one unit of rounding from 0 or 1."""
@@ -160,6 +163,8 @@ class _Tree:
     dual : int array of shape (N,)
     ptr, index, value, intercept : arrays
         The coefficient vectors; intercepts are 0 where the problem has none.
+    stated : dict from int to array of shape (n,)
+        The r of some vectors.
     """
 
     children: Array
@@ -169,6 +174,7 @@ class _Tree:
     index: Array
     value: Array
     intercept: Array
+    stated: Mapping[int, Array]
 
     @classmethod
     def read(cls, arrays: Mapping[str, Array], problem: SubsetProblem) -> _Tree:
@@ -196,6 +202,11 @@ class _Tree:
         intercept = np.zeros(len(ptr) - 1)
         if isinstance(problem, SparseLogisticRegression) and problem.fit_intercept:
             intercept = numbers(arrays, "w_intercept", (len(ptr) - 1,))
+        stated: dict[int, Array] = {}
+        if "r_vector" in arrays:
+            vectors = integers(arrays, "r_vector", None, 0, len(ptr) - 2)
+            rows = numbers(arrays, "r_value", (len(vectors), len(problem.y)))
+            stated = dict(zip(vectors.tolist(), rows, strict=True))
         children = np.full((N, 2), -1)
         variable = np.full(N, -1)
         for child in range(1, N):
@@ -207,7 +218,7 @@ class _Tree:
             children[above, place], variable[above] = child, split[child]
         if ((children >= 0).sum(axis=1) == 1).any():
             raise Malformed("a node has one child: the other side of its split is missing")
-        return cls(children, variable, dual, ptr, index, value, intercept)
+        return cls(children, variable, dual, ptr, index, value, intercept, stated)
 
     def depth_first(self) -> list[int]:
         """Return the dual vectors in the order in which a depth-first search meets them first."""
@@ -222,6 +233,8 @@ class _Tree:
 
     def spread(self, problem: SubsetProblem, dual: int) -> float:
         """Return the norm of what r is off by where its terms are added in another order."""
+        if dual in self.stated:
+            return 0.0
         own = slice(self.ptr[dual], self.ptr[dual + 1])
         size = np.abs(problem.X[:, self.index[own]]) @ np.abs(self.value[own])
         if isinstance(problem, SparseRegression):
@@ -238,11 +251,11 @@ class _Tree:
         own = slice(self.ptr[dual], self.ptr[dual + 1])
         values = problem.X[:, self.index[own]] @ self.value[own]
         if isinstance(problem, SparseRegression):
-            return np.asarray(problem.y - values)
+            return np.asarray(self.stated.get(dual, problem.y - values))
         assert isinstance(problem, SparseLogisticRegression)
         alpha = special.expit(-problem.y * (values + self.intercept[dual]))
-        r = problem.counts * problem.y * alpha
-        return balanced(r, problem.counts) if problem.fit_intercept else r
+        r = self.stated.get(dual, problem.counts * problem.y * alpha)
+        return balanced(r, problem.counts) if problem.fit_intercept else np.asarray(r)
 
 
 class _Products:
@@ -401,7 +414,7 @@ def balanced(r: Array, counts: Array | float = 1.0) -> Array:
         # What rounding left is taken off an entry that is small, but keeps its sign.
         left = math.fsum(r)
         size = np.abs(r)
-        room = (size >= 4.0 * abs(left)) & (size <= 0.5 * counts)
+        room = (size >= 4.0 * abs(left)) & (size + abs(left) <= (1.0 - _SPACE) * counts)
         if left == 0.0 or not room.any():
             break
         r[int(np.argmin(np.where(room, size, math.inf)))] -= left

@@ -35,7 +35,9 @@ def check_budget(header, arrays, result):
         raise Unproven("the path does not have every budget that was asked")
     ising = header["params"].get("loss") == "ising"
     separated = path["separated"].values if ising else []
-    walk = Walk(tables, attained, separated)
+    # A logarithm is off by as much as its loss is of itself: times n, for each node.
+    logs = header["params"].get("scaling") == "nlogrss"
+    walk = Walk(tables, attained, separated, len(tables) * arrays["X"].shape[0] if logs else 0)
     optimum = knapsack(tables, last)
     for K in range(last + 1):
         walk.step(path["changes"], K)
@@ -88,12 +90,13 @@ def knapsack(tables, last):
 class Walk:
     """The counts of the nodes from budget to budget, their losses, and what is compared."""
 
-    def __init__(self, tables, attained, separated):
+    def __init__(self, tables, attained, separated, rounded):
         self.tables, self.attained = tables, attained
         self.counts, self.dual = [0] * len(tables), {}
         self.total = sum((t[0] for t in attained), ZERO)
         # The losses of no neighbours may be those of few tables, which the budget is for.
-        self.large = self.left = sum((abs(t[0]) for t in attained), ZERO)
+        self.left, self.rounded = sum((abs(t[0]) for t in attained), ZERO), rounded
+        self.large = sum((max(map(abs, t)) for t in attained), ZERO)
         wide = self.margins[0]
         pairs = [p for t in zip(tables, attained, strict=True) for p in zip(*t, strict=True)]
         apart = [place for place, (a, b) in enumerate(pairs) if b - a > wide]
@@ -104,7 +107,8 @@ class Walk:
     @property
     def margins(self):
         """What numbers may be off by, by the largest losses and by those that are left."""
-        sizes = max(self.large, ONE / 10**300), max(self.left, self.large / 10**7)
+        wide = max(self.large, self.rounded, ONE / 10**300)
+        sizes = wide, max(self.left, self.large / 10**7, Fraction(self.rounded, 10**6))
         return tuple(Fraction(OBJECTIVE) * size for size in sizes)
 
     def step(self, changes, K):

@@ -87,14 +87,35 @@ class Subset:
 
     def dual(self, own, vector, some):
         """What a dual vector proves without columns, and the most that each of some gains."""
-        begin, end = own["w_ptr"][vector : vector + 2]
-        fit = [exact(own["w_intercept"][vector]) if self.fitted else ZERO] * len(self.y)
-        for j, v in zip(own["w_index"][begin:end], exacts(own["w_value"][begin:end]), strict=True):
-            fit = [a + v * c for a, c in zip(fit, self.columns[j], strict=True)]
-        if self.logistic:
-            r, found = logistic_dual(self.y, fit, self.counts, self.fitted)
+        r = self.residual(own, vector)
+        found = logistic_dual(r, self.counts) if self.logistic else squared_dual(self.y, r)
+        return self.gains(r, found, some)
+
+    def residual(self, own, vector):
+        """The residual of a vector's coefficients, or the one stated beside them."""
+        if vector in own.get("r_vector", ()):
+            n, row = len(self.y), own["r_vector"].index(vector)
+            r = exacts(own["r_value"][row * n : (row + 1) * n])
+            if len(r) < n:
+                raise Refuted("a stated residual has another length")
         else:
-            r, found = squared_dual(self.y, fit)
+            begin, end = own["w_ptr"][vector : vector + 2]
+            fit = [exact(own["w_intercept"][vector]) if self.fitted else ZERO] * len(self.y)
+            values = exacts(own["w_value"][begin:end])
+            for j, v in zip(own["w_index"][begin:end], values, strict=True):
+                fit = [a + v * c for a, c in zip(fit, self.columns[j], strict=True)]
+            if self.logistic:
+                r = logistic_slopes(self.y, fit, self.counts)
+            else:
+                r = [v - f for v, f in zip(self.y, fit, strict=True)]
+        if self.logistic:
+            parts = [v * y / count for v, y, count in zip(r, self.y, self.counts, strict=True)]
+            if min(parts) < 0 or max(parts) > 1:
+                raise Refuted("a stated residual is none of the logistic loss")
+        return without_sum(r) if self.fitted else r
+
+    def gains(self, r, found, some):
+        """What r proves without columns, and the most that each of some gains."""
         products = {j: abs(sum(map(Fraction.__mul__, self.columns[j], r))) for j in some}
         gain = {j: ridge_gain(c, self.ridge, self.M) - self.price for j, c in products.items()}
         return found, gain
@@ -151,22 +172,29 @@ def narrowed(k, found, gain, inside, free, target):
     return inside + needed, [j for j in free if j not in out and j not in needed]
 
 
-def squared_dual(y, fit):
-    """The residual y - Xw, and what it proves where no column gains anything."""
-    r = [v - f for v, f in zip(y, fit, strict=True)]
-    return r, sum(map(Fraction.__mul__, y, r)) - sum(v * v for v in r) / 2
+def squared_dual(y, r):
+    """What a residual proves where no column gains anything."""
+    return sum(map(Fraction.__mul__, y, r)) - sum(v * v for v in r) / 2
 
 
-def logistic_dual(y, fit, counts, fitted):
-    """The same of the logistic loss: any r = count y p, p in [0, 1]^n, summing to 0 if fitted."""
+def logistic_slopes(y, fit, counts):
+    """Residuals of the logistic loss: count y p, with any p in [0, 1] close to those of a fit."""
     r = []
     for v, f, count in zip(y, fit, counts, strict=True):
         margin = float(max(min(v * f, Fraction(700)), Fraction(-700)))
         r.append(count * v * Fraction(1.0 / (1.0 + math.exp(margin))))
+    return r
+
+
+def without_sum(r):
+    """A residual whose positive or negative entries are scaled down, so that it sums up to 0."""
     up, down = sum(max(v, ZERO) for v in r), sum(max(-v, ZERO) for v in r)
-    if fitted:
-        least = min(up, down)
-        r = [v * least / (up if v > 0 else down) if least else ZERO for v in r]
+    least = min(up, down)
+    return [v * least / (up if v > 0 else down) if least else ZERO for v in r]
+
+
+def logistic_dual(r, counts):
+    """What a residual proves where no column gains anything: the entropies of its parts."""
     total = Decimal(0)
     for value, count in zip(r, counts, strict=True):
         p = abs(value) / count
@@ -174,7 +202,7 @@ def logistic_dual(y, fit, counts, fitted):
             if q:
                 change = DIGITS.multiply(decimal(count * q), DIGITS.ln(decimal(q)))
                 total = DIGITS.subtract(total, change)
-    return r, Fraction(total)
+    return Fraction(total)
 
 
 def tree_children(parent, variable, inside):

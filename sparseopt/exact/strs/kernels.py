@@ -11,11 +11,12 @@ from ..common.verdicts import Clock, Unproven
 
 
 def kernel_terms(params, arrays):
-    """A and a of a selection by the linear kernel, or by the quadratic one without the variance.
+    """A, a and the size of what they are differences of: a linear or a quadratic selection's.
 
     With k_s(u, v) = exp(-(u_s - v_s)^2 / (2 tau_s^2)) for each pair of observations, a is twice the
     sum of k with the pairs' weights in the squared MMD; A is that of k k', or minus lam times the
-    covariance of the rows' means. Values of k are integers over 10^40.
+    covariance of the rows' means. The quadratic kernel is covered without the variance. Values of k
+    are integers over 10^40.
     """
     lam, quadratic = exact(params["lam"]), params["kernel"] == "quadratic"
     if params["kernel"] not in ("linear", "quadratic") or (quadratic and lam):
@@ -47,13 +48,19 @@ def kernel_terms(params, arrays):
                     square[group][s][t] += v * k[t]
     unit = 10**40
     a = [2 * sum(share[w] * line[w][s] for w in share) / unit for s in range(D)]
+    sizes = [2 * sum(abs(share[w]) * line[w][s] for w in share) / unit for s in range(D)]
     if quadratic:
+        c = exact(params["c"])
+        sizes += [2 * c * v for v in sizes]
+        sizes += [
+            2 * sum(abs(share[w]) * square[w][s][s] for w in share) / unit**2 for s in range(D)
+        ]
         lower = [
             [2 * sum(share[w] * square[w][s][t] for w in share) / unit**2 for t in range(s + 1)]
             for s in range(D)
         ]
         A = [[lower[max(s, t)][min(s, t)] for t in range(D)] for s in range(D)]
-        return A, [2 * exact(params["c"]) * v for v in a]
+        return A, [2 * c * v for v in a], max(sizes)
     means = [[m * v[0] - n * v[1] for v in row] for row in rows]  # times n m
     if paired:
         groups = [
@@ -64,10 +71,13 @@ def kernel_terms(params, arrays):
     V = [[ZERO] * D for _ in range(D)]
     for factor, own in groups:
         count, columns = len(own), list(zip(*own, strict=True))
+        sizes += [
+            lam * factor * Fraction(sum(v * v for v in c), (n * m * unit) ** 2) for c in columns
+        ]
         for s in range(D):
             for t in range(D):
                 centred = count * sum(map(int.__mul__, columns[s], columns[t])) - sum(
                     columns[s]
                 ) * sum(columns[t])
                 V[s][t] += factor * Fraction(centred, (count * n * m * unit) ** 2)
-    return [[-lam * v for v in row] for row in V], a
+    return [[-lam * v for v in row] for row in V], a, max(sizes)

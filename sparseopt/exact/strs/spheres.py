@@ -22,8 +22,9 @@ def check_sphere(header, arrays, result):
     if header["kind"] == "kernel-selection" and header["params"]["kernel"] == "gaussian":
         return check_gaussian(header, arrays, result)
     if header["kind"] == "kernel-selection":
-        A, a = kernel_terms(header["params"], arrays)
+        A, a, floor = kernel_terms(header["params"], arrays)
     else:
+        floor = ZERO
         A = [exacts(row) for row in arrays["A"].rows()]
         a = exacts(arrays["a"].values) if "a" in arrays else [ZERO] * len(A)
     size = result["params"].get("size")
@@ -37,7 +38,7 @@ def check_sphere(header, arrays, result):
         if len(x) != len(A):
             raise Refuted("x has another length")
         sphere_size(
-            A, a, size, x, exact(result["objective"]), exact(result["bound"]), arrays, result
+            A, a, size, x, exact(result["objective"]), exact(result["bound"]), arrays, result, floor
         )
         return f"optimal up to the gap stated, for {size} nonzeros"
     sizes = path["sizes"].values
@@ -57,18 +58,21 @@ def check_sphere(header, arrays, result):
         }
         x = exacts(dense_row(path["points"], k, "value", len(A)))
         numbers = (exact(path[name].values[k]) for name in ("objective", "bound"))
-        sphere_size(A, a, d, x, *numbers, own, result)
+        sphere_size(A, a, d, x, *numbers, own, result, floor)
     same(result["x"].values, exacts(dense_row(path["points"], -1, "value", len(A))), "x")
     return f"optimal up to the gaps stated, for {len(sizes)} sizes"
 
 
-def sphere_size(A, a, d, x, objective, bound, arrays, result):
-    """One size: the point, the gap, a cover of all supports by leaves, and a bound on each."""
-    unit = max(max(abs(v) for row in A for v in row), max(map(abs, a)), abs(bound))
+def sphere_size(A, a, d, x, objective, bound, arrays, result, floor):
+    """One size: the point, the gap, a cover of all supports by leaves, and a bound on each.
+
+    Entries may be what is left of terms as large as `floor`.
+    """
+    unit = max(max(abs(v) for row in A for v in row), max(map(abs, a)), abs(bound), floor)
     # A variable alone reaches this much, if that is positive; larger entries may have no effect.
     alone = max(A[i][i] + abs(v) for i, v in enumerate(a))
-    least = min(unit, 10 * max(alone, abs(bound)))
-    sphere_point(A, a, d, x, objective, bound, unit, least, result)
+    least = max(min(unit, 10 * max(alone, abs(bound))), floor / 10**6)
+    sphere_point(A, a, d, x, objective, bound, unit, least, result, floor)
     try:
         sphere_leaves(A, a, d, bound, arrays, least)
     except Refuted:
@@ -76,7 +80,7 @@ def sphere_size(A, a, d, x, objective, bound, arrays, result):
         raise Unproven("the bound is proven beside the largest entries only") from None
 
 
-def sphere_point(A, a, d, x, objective, bound, unit, least, result):
+def sphere_point(A, a, d, x, objective, bound, unit, least, result, floor=ZERO):
     """The length, the nonzeros and the value of a point, and the gap."""
     on = [i for i, v in enumerate(x) if v]
     square = sum(x[i] * x[i] for i in on)
@@ -84,7 +88,7 @@ def sphere_point(A, a, d, x, objective, bound, unit, least, result):
         raise Refuted(f"x has {len(on)} nonzeros, and a length off 1 by {near(square - 1) / 2:.3g}")
     terms = [x[i] * A[i][j] * x[j] / square for i in on for j in on]
     terms += [a[i] * x[i] / Fraction(math.sqrt(square)) for i in on]
-    value, size = sum(terms, ZERO), sum(map(abs, terms), ZERO)
+    value, size = sum(terms, ZERO), max(sum(map(abs, terms), ZERO), floor)
     # The size of the terms, which may cancel.
     margins = [Fraction(OBJECTIVE) * max(abs(value), size / part) for part in (1, 10**6)]
     within(abs(value - objective), *margins, "the objective is off")
