@@ -42,7 +42,7 @@ def linear_terms(x: Array, y: Array, bandwidth: Array) -> tuple[Array, Array]:
         phi = scalar_features(column, float(bandwidth[s]), (n + m) // 4)
         if phi is None:
             # Not centred: an outlier would take the precision of all others.
-            means = _direct(*np.split(column / np.sqrt(bandwidth[s]), [n]))
+            means = _direct(x[:, s], y[:, s], float(bandwidth[s]))
         else:
             mean_x, mean_y = phi[:, :n].mean(axis=1), phi[:, n:].mean(axis=1)
             means = (
@@ -121,12 +121,15 @@ def share_of_variance(mmd: float, variance: float) -> float:
     return _AUTOMATIC * mmd / variance
 
 
-def _direct(u: Array, v: Array) -> tuple[Array, Array, Array, Array]:
-    """Return the row means of the scalar kernel on xx, xy, yx and yy by direct sums."""
+def _direct(u: Array, v: Array, bandwidth: float) -> tuple[Array, Array, Array, Array]:
+    """Return the row means of the scalar kernel on xx, xy, yx and yy by direct sums.
+
+    Differences come first: what is far from 0 keeps its digits.
+    """
     return tuple(  # type: ignore[return-value]
         np.concatenate(
             [
-                np.exp((s[rows, None] - t[None, :]) ** 2 / -2.0).mean(axis=1)
+                np.exp((s[rows, None] - t[None, :]) ** 2 / (-2.0 * bandwidth)).mean(axis=1)
                 for rows in blocks(len(s), len(t))
             ]
         )
