@@ -61,23 +61,33 @@ def kernel_terms(params, arrays):
         ]
         A = [[lower[max(s, t)][min(s, t)] for t in range(D)] for s in range(D)]
         return A, [2 * c * v for v in a], max(sizes)
-    means = [[m * v[0] - n * v[1] for v in row] for row in rows]  # times n m
-    if paired:
+    V, sizes_V = covariances([[m * v[0] - n * v[1] for v in row] for row in rows], n, unit)
+    sizes += [lam * v for v in sizes_V]
+    return [[-lam * v for v in row] for row in V], a, max(sizes)
+
+
+def covariances(means, n, unit):
+    """The variance of the squared MMD as a matrix, and the size of its terms.
+
+    Means of the kernel's rows come times both numbers of observations and the unit.
+    """
+    N, D = len(means), len(means[0])
+    m = N - n
+    if n == m:
         groups = [
             (4, [list(map(int.__sub__, *pair)) for pair in zip(means[:n], means[n:], strict=True)])
         ]
     else:
         groups = [(Fraction(8 * m, N), means[:n]), (Fraction(8 * n, N), means[n:])]
-    V = [[ZERO] * D for _ in range(D)]
+    V, sizes = [[ZERO] * D for _ in range(D)], []
     for factor, own in groups:
         count, columns = len(own), list(zip(*own, strict=True))
-        sizes += [
-            lam * factor * Fraction(sum(v * v for v in c), (n * m * unit) ** 2) for c in columns
-        ]
+        whole = (n * m * unit) ** 2
+        sizes += [factor * Fraction(sum(v * v for v in column), whole) for column in columns]
         for s in range(D):
             for t in range(D):
                 centred = count * sum(map(int.__mul__, columns[s], columns[t])) - sum(
                     columns[s]
                 ) * sum(columns[t])
-                V[s][t] += factor * Fraction(centred, (count * n * m * unit) ** 2)
-    return [[-lam * v for v in row] for row in V], a, max(sizes)
+                V[s][t] += factor * Fraction(centred, count**2 * whole)
+    return V, sizes
