@@ -342,19 +342,10 @@ class LogisticPool(Pool):
         index, value = vector
         return slopes(self.problem, value @ self.rows[self.place[index]])[0]
 
-    def spread(self, vector: tuple[Array, Array]) -> float:
-        """Return the norm of what a residual is off by where its terms are added in another order.
-
-        Parameters
-        ----------
-        vector : (int array, array)
-            Columns of X, and their coefficients.
-        """
-        terms, rounding = self._terms(vector)
+    def _sizes(self, vector: tuple[Array, Array], terms: Array) -> Array:
         size = np.abs(self.residual(vector))
         alpha = size / self.problem.counts
-        change = size * (1.0 + (1.0 - alpha) * (terms + abs(self.intercept(vector))))
-        return rounding * float(np.linalg.norm(change))
+        return np.asarray(size * (1.0 + (1.0 - alpha) * (terms + abs(self.intercept(vector)))))
 
     def fit(self, columns: Array) -> tuple[Array, Array | None]:
         """Return the best coefficients of few columns within the bound, and a residual.

@@ -328,7 +328,6 @@ class Pool(ABC):
             Columns of X, and their coefficients.
         """
 
-    @abstractmethod
     def spread(self, vector: tuple[Array, Array]) -> float:
         """Return the norm of what a residual is off by where its terms are added in another order.
 
@@ -339,12 +338,14 @@ class Pool(ABC):
         vector : (int array, array)
             Columns of X, and their coefficients.
         """
-
-    def _terms(self, vector: tuple[Array, Array]) -> tuple[Array, float]:
-        """Return the size of the terms of each row's value, and the rounding of their sum."""
         index, value = vector
         terms = np.abs(value) @ np.abs(self.rows[self.place[index]])
-        return np.asarray(terms), (len(index) + 8) * 2.0**-52
+        sizes = self._sizes(vector, np.asarray(terms))
+        return (len(index) + 8) * 2.0**-52 * float(np.linalg.norm(sizes))
+
+    @abstractmethod
+    def _sizes(self, vector: tuple[Array, Array], terms: Array) -> Array:
+        """Return what rounding in each row of a residual is relative to; terms are |X| |b|."""
 
     @abstractmethod
     def fit(self, columns: Array) -> tuple[Array, Array | None]:
@@ -543,16 +544,8 @@ class SquaredPool(Pool):
         index, value = vector
         return np.asarray(self.problem.y - value @ self.rows[self.place[index]])
 
-    def spread(self, vector: tuple[Array, Array]) -> float:
-        """Return the norm of what a residual is off by where its terms are added in another order.
-
-        Parameters
-        ----------
-        vector : (int array, array)
-            Columns of X, and their coefficients.
-        """
-        terms, rounding = self._terms(vector)
-        return rounding * float(np.linalg.norm(np.abs(self.problem.y) + terms))
+    def _sizes(self, vector: tuple[Array, Array], terms: Array) -> Array:
+        return np.abs(self.problem.y) + terms
 
     def fit(self, columns: Array) -> tuple[Array, Array | None]:
         """Return the best coefficients of few columns of X within the bound, and the residual.

@@ -114,20 +114,18 @@ class BudgetPath(IntegerPath):
         ----------
         values : array of shape (ptr[J],)
             For each node one entry for each count, as in :class:`~sparseopt.problems.BudgetTables`.
+            Of any type that numpy adds up: fractions are added exactly.
         ptr : int array of shape (J + 1,)
         """
-        changes, B = self.changes, len(self.budgets)
+        node, count = self.changes.node, self.changes.count
         # The counts before each change, from the change of the same node before it.
-        order = np.argsort(changes.node, kind="stable")
-        node, count = changes.node[order], changes.count[order]
+        order = np.argsort(node, kind="stable")
+        same = node[order][1:] == node[order][:-1]
         before = np.zeros_like(count)
-        same = node[1:] == node[:-1]
-        before[1:][same] = count[:-1][same]
+        before[order[1:][same]] = count[order[:-1][same]]
         step = values[ptr[node] + count] - values[ptr[node] + before]
-        place = np.repeat(np.arange(B), np.diff(changes.ptr))[order]
-        return np.asarray(
-            values[ptr[:-1]].sum() + np.cumsum(np.bincount(place, weights=step, minlength=B))
-        )
+        sums = np.add.accumulate(np.append(values[ptr[:-1]].sum(), step))
+        return np.asarray(sums[self.changes.ptr[1:]])
 
     if TYPE_CHECKING:  # lent by the top of the package, see sparseopt.verbs
 

@@ -1,6 +1,8 @@
 """Random problems of all families but the parametric one: nothing wrong, refuted or imprecise."""
 
 from dataclasses import replace
+from fractions import Fraction
+from itertools import permutations
 
 import numpy as np
 import pytest
@@ -8,8 +10,11 @@ from random_families import KINDS, draw, outcome, proven_exactly
 from thorough import first
 
 import sparseopt
+from sparseopt.checking.subset.verifier import NodeBound
+from sparseopt.exact.budget.subsets import narrowed
 from sparseopt.problems import (
     BudgetTables,
+    KernelSelection,
     L0GraphicalModel,
     MMDSubspace,
     SparseLogisticRegression,
@@ -36,14 +41,15 @@ def test_leaves_of_nearly_dependent_columns_are_proven(seed):
 
 
 def test_columns_that_gain_nothing_are_out_however_they_are_sorted():
-    """Three columns of zeros tie for the second place beside one that explains y."""
-    X = np.zeros((7, 5))
-    X[[0, 1, 5, 6], 4] = 1e-6
-    X[3:5, 3] = 1e-2
-    problem = SparseRegression(X, X[:, 4], k=2, bound=1000.0, penalty=4e-14)
-    result = sparseopt.solve(problem)
-    assert result.objective == pytest.approx(4e-14)
-    assert (result.status.value, result.verdict.value) == ("optimal", "verified")
+    """Three columns tie for the second place beside one that gains: which of them is among two?"""
+    price = np.array([-1.0, -1.0, -1.0, 0.5])
+    for order in permutations(range(4)):
+        inside, outside = NodeBound(0.0, price[list(order)], 0.0, 2).fixings(0.5)
+        assert outside.tolist() == (price[list(order)] < 0.0).tolist()
+        gain = {j: Fraction(price[order[j]]) for j in range(4)}
+        _, free = narrowed(2, Fraction(1, 2), gain, [], list(range(4)), Fraction(1, 2))
+        assert inside.sum() == 1
+        assert free == []
 
 
 def test_columns_far_from_the_origin_are_not_refuted():
@@ -125,6 +131,15 @@ _FAR = [[0.0, -2e5, 2e14], [0.0, 0.0, -1e14], [0.0, -2e5, -1e14], [0.0, -2e5, 2e
 def test_values_of_subspaces_survive_offsets_and_units(problem):
     result = sparseopt.solve(problem)
     assert (result.status.value, result.verdict.value) == ("converged", "unproven")
+
+
+def test_kernels_of_far_columns_keep_their_digits(tmp_path):
+    """Divided by a bandwidth of 1e-5 they had lost nine of them before differences were taken."""
+    rng = np.random.default_rng(0)
+    x, y = 1e4 + 1e-5 * rng.normal(size=(6, 1)), 1e4 + 1e-5 * rng.normal(size=(8, 1))
+    problem = KernelSelection(x, y, d=1, lam=0.0)
+    result = sparseopt.solve(problem)
+    assert proven_exactly(problem, result, tmp_path) == "proven"
 
 
 @pytest.mark.parametrize("begin", first(1, range(0, 40, 10)))

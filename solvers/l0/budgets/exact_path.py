@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache
 
@@ -111,9 +111,6 @@ def exact_path(problem: BudgetTables, last: int, control: Control, threads: int 
     # The segments' drops were added up: what cancels must not fall below what is possible.
     objective = answer.objective
     np.maximum(objective, np.minimum.reduceat(values, ptr[:-1]).sum(), out=objective)
-    size = float(np.abs(values[ptr[:-1]]).sum())
-    if size * CANCELS > np.abs(objective).min():
-        objective = _sums(problem, answer.ptr, changes)
     path = BudgetPath(
         budgets=np.arange(last + 1),
         objective=objective,
@@ -124,27 +121,23 @@ def exact_path(problem: BudgetTables, last: int, control: Control, threads: int 
         nodes=len(ptr) - 1,
         stopped_by="budget" if limit is None else limit.value,
     )
+    size = float(np.abs(values[ptr[:-1]]).sum())
+    if size * CANCELS > np.abs(objective).min():
+        objective = _sums(problem, path)
+        path = replace(path, objective=objective, bound=objective if limit is None else path.bound)
     return ExactPath(path, answer.multiplier, limit)
 
 
-def _sums(problem: BudgetTables, ptr: Array, changes: Array) -> Array:
+def _sums(problem: BudgetTables, path: BudgetPath) -> Array:
     """Return the objective at every budget where losses cancel.
 
     Exactly rounded where there are few changes; otherwise with the digits of C's long double, 11
     more than those of a double with most compilers.
     """
-    few = changes.shape[1] <= FEW_CHANGES
-    values = problem.values.astype(object if few else np.longdouble)
-    if few:
-        values[:] = [Fraction(value) for value in problem.values.tolist()]
-    start, node, count = problem.ptr, changes[NODE].astype(np.int64), changes[COUNT]
-    order = np.argsort(node, kind="stable")
-    before = np.zeros(len(node), dtype=np.int64)
-    same = node[order][1:] == node[order][:-1]
-    before[order[1:][same]] = count[order[:-1][same]]
-    step = values[start[node] + count] - values[start[node] + before]
-    sums = np.add.accumulate(np.append(values[start[:-1]].sum(), step))
-    return np.asarray(sums[ptr[1:]], dtype=float)
+    values = problem.values.astype(np.longdouble)
+    if len(path.changes.node) <= FEW_CHANGES:
+        values = np.array([Fraction(value) for value in problem.values.tolist()], dtype=object)
+    return path.sums(values, problem.ptr).astype(float)
 
 
 def _memory(last: int) -> BudgetAnswers:

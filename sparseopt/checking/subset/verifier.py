@@ -86,7 +86,7 @@ _BLOCK = 16_000_000
 _PASSES = 20
 """Corrections of a sum that is to be 0; two are enough as a rule."""
 _SPACE = 2.0**-40
-"""What an entry that makes up for the rest leaves to the largest one, relative to it."""
+"""Part of the largest entry that stays free in one that takes up what rounding left of a sum."""
 _UNIT = float(np.finfo(float).eps)
 _STEEPEST = 40.0
 """Largest slope of an entropy that counts: of an alpha one unit of rounding from 0 or 1."""

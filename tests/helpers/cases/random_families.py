@@ -272,8 +272,20 @@ def _logistic_losses(problem: SparseLogisticRegression) -> float:
 # ---- what is found
 
 
-def outcome(kind: str, seed: int) -> tuple[str, str]:
-    """Return "refused", "wrong", or status and verdict; and what is to be said of it."""
+def proven_exactly(problem: Problem, result: sparseopt.Result, folder: Path) -> str:
+    """Return the exact program's verdict, and what it says of it."""
+    files = folder / "p.npz", folder / "r.json"
+    sparseopt.save(problem, files[0])
+    sparseopt.save(result, files[1])
+    found, why = exact.check(*files, 60.0)[:2]
+    return found if found == "proven" else f"{found}: {why}"
+
+
+def outcome(kind: str, seed: int, folder: Path | None = None) -> tuple[str, str]:
+    """Return "refused", "wrong", or status and verdict; and what is to be said of it.
+
+    With a folder for its files what is verified is given to the exact program, too.
+    """
     try:
         problem = draw(kind, seed)
         result = sparseopt.solve(problem)
@@ -290,16 +302,10 @@ def outcome(kind: str, seed: int) -> tuple[str, str]:
         off = result.objective - value
         if off > allowed or (kind != "logistic" and off < -allowed):
             return "wrong", f"{found}: {result.objective!r} instead of {value!r}"
-    return found, ""
-
-
-def proven_exactly(problem: Problem, result: sparseopt.Result, folder: Path) -> str:
-    """Return the exact program's verdict, and what it says of it."""
-    files = folder / "p.npz", folder / "r.json"
-    sparseopt.save(problem, files[0])
-    sparseopt.save(result, files[1])
-    found, why = exact.check(*files, 60.0)[:2]
-    return found if found == "proven" else f"{found}: {why}"
+    if folder is None or result.verdict.value != "verified":
+        return found, ""
+    exactly, _, why = proven_exactly(problem, result, folder).partition(": ")
+    return f"{found}, exactly {exactly}", why
 
 
 def main() -> None:
@@ -314,15 +320,11 @@ def main() -> None:
     seed, end = asked.seed, time.monotonic() + asked.seconds
     while time.monotonic() < end:
         for kind in asked.kinds:
-            found, why = outcome(kind, seed)
-            if asked.exact and found.endswith(" verified"):
-                problem = draw(kind, seed)
-                with TemporaryDirectory() as folder:
-                    why = proven_exactly(problem, sparseopt.solve(problem), Path(folder))
-                found += f", exactly {why.partition(':')[0]}"
+            with TemporaryDirectory() as folder:
+                found, why = outcome(kind, seed, Path(folder) if asked.exact else None)
             counts[kind][found] += 1
-            if found == "wrong" or ("exactly" in found and why != "proven"):
-                print(f"{kind} {seed}: {why}", flush=True)
+            if why and found != "refused":
+                print(f"{kind} {seed}: {found}: {why}", flush=True)
         seed += 1
     for kind, found in counts.items():
         print(f"{kind}: " + ", ".join(f"{count} {what}" for what, count in found.most_common()))
