@@ -65,14 +65,37 @@ def kind_of(value: Any) -> Any:
     object
         Values of the same kind have the same description; the reverse need not hold.
     """
-    if isinstance(value, np.ndarray):
-        # Whether it owns its numbers or is a view of others is the same to machine code, and so is
-        # whether rows are also columns.
-        flags = value.flags.num & ~_OWNED
-        return value.dtype, value.ndim, flags & ~_BY_COLUMN if flags & _BY_ROW else flags
-    if isinstance(value, tuple):
-        return (type(value), *map(kind_of, value))
-    return type(value)
+    kind = type(value)
+    if issubclass(kind, np.ndarray):
+        return value.dtype, value.ndim, _layouts[value.flags.num]
+    if not issubclass(kind, tuple):
+        return kind
+    kinds: list[Any] = [kind]
+    for item in value:
+        # Most are arrays, and there are thousands in a path.
+        if type(item) is np.ndarray:
+            kinds += item.dtype, item.ndim, _layouts[item.flags.num]
+        else:
+            kinds.append(kind_of(item))
+    return tuple(kinds)
+
+
+class _Layouts(dict[int, int]):
+    """NumPy's flags of arrays, and what of them matters to machine code.
+
+    Whether an array owns its numbers or is a view of others does not, nor whether its rows are also
+    columns.
+    """
+
+    def __missing__(self, flags: int) -> int:
+        layout = flags & ~_OWNED
+        if layout & _BY_ROW:
+            layout &= ~_BY_COLUMN
+        self[flags] = layout
+        return layout
+
+
+_layouts = _Layouts()
 
 
 def describe_type(numba_type: Any) -> Any:

@@ -156,11 +156,14 @@ def test_what_is_verified_is_not_refuted_exactly(tmp_path, kind, begin):
             assert not proven_exactly(problem, result, tmp_path).startswith("refuted"), seed
 
 
-@pytest.mark.parametrize("kind", ["regression", "logistic"])
-def test_stated_residuals_are_judged_as_any_others(tmp_path, kind):
+# Those of the first 400 whose certificates state residuals.
+@pytest.mark.parametrize(
+    ("kind", "seeds"), [("regression", (44, 67, 150, 168)), ("logistic", (112, 199, 392, 398))]
+)
+def test_stated_residuals_are_judged_as_any_others(tmp_path, kind, seeds):
     """Another residual proves less, and never more than is true."""
     rng, found = np.random.default_rng(0), []
-    for seed in range(400):
+    for seed in seeds:
         problem = draw(kind, seed)
         result = sparseopt.solve(problem)
         arrays = {} if result.certificate is None else dict(result.certificate.arrays)
@@ -174,6 +177,4 @@ def test_stated_residuals_are_judged_as_any_others(tmp_path, kind):
         found.append(sparseopt.check(problem, worse).verdict.value != "verified")
         assert sparseopt.check(problem, higher).verdict.value != "verified"
         assert proven_exactly(problem, higher, tmp_path) != "proven"
-        if len(found) == 4:
-            break
     assert any(found)

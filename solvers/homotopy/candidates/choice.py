@@ -84,8 +84,7 @@ class Choice:
         old_rows = np.searchsorted(rows, self.rows)
         old_columns = np.searchsorted(columns, self.columns)
         block[np.ix_(old_rows, old_columns)] = self.block
-        new_rows = np.setdiff1d(np.arange(len(rows)), old_rows)
-        new_columns = np.setdiff1d(np.arange(len(columns)), old_columns)
+        new_rows, new_columns = _others(len(rows), old_rows), _others(len(columns), old_columns)
         if len(new_rows):
             block[new_rows] = self.program.block(rows[new_rows], columns)
         if len(new_columns):
@@ -100,6 +99,13 @@ class Choice:
             block[np.ix_(old_rows, new_columns)] = corner
         self.rows, self.columns, self.block = rows, columns, block
         return True
+
+
+def _others(count: int, some: Array) -> Array:
+    """Return which of 0, ..., count - 1 are not among `some`, increasing."""
+    other = np.ones(count, dtype=bool)
+    other[some] = False
+    return np.flatnonzero(other)
 
 
 def _within(some: Array, sorted_names: Array) -> bool:
