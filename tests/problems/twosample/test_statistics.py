@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from thorough import first
 
 from sparseopt.errors import ProblemError
-from sparseopt.problems import STRS
+from sparseopt.problems import STRS, KernelSelection
 from sparseopt.problems.twosample.statistics.hermite import features, order
 from sparseopt.problems.twosample.statistics.linear import linear_terms
 from sparseopt.problems.twosample.statistics.median_distance import median_distance
@@ -237,3 +237,13 @@ def test_bad_input_is_named(change, words):
 def test_bad_kernels_are_named(settings_, words):
     with pytest.raises(ProblemError, match=words):
         TwoSample.of(*samples(10, 10, 3), **settings_)
+
+
+@pytest.mark.parametrize(("n", "m"), [(7, 7), (6, 9)])
+def test_the_quadratic_kernels_constant_takes_no_digits(n, m):
+    """It is a root of the bandwidth: 2e8 in far units, and its square 4e16, beside kernels of 1."""
+    problem = KernelSelection(*(1e8 * part for part in samples(n, m, 4)), "quadratic", d=2, lam=0.0)
+    z = np.array([0.6, 0.0, 0.0, 0.8])
+    a, A = problem.as_strs().a, problem.as_strs().A
+    assert problem.c > 1e7
+    assert problem.objective(z) == pytest.approx(z @ A @ z + a @ z, rel=1e-13)

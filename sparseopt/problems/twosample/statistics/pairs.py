@@ -306,12 +306,11 @@ class PairObjective:
         return np.asarray(M @ z)
 
     def _derivatives(self, inner: Array) -> tuple[Array, Array, Array, Array]:
-        """Return K, c1, c2 and c3."""
+        """Return K, the quadratic kernel's less c^2, and c1, c2 and c3."""
         if self.kernel == "gaussian":
             sigma = float(self.bandwidth[0])
             return inner, -inner / sigma, inner / sigma**2, -inner / sigma
         zero = np.zeros_like(inner)
         if self.kernel == "linear":
             return inner, zero + 1.0, zero, zero
-        inner = inner + self.c
-        return inner**2, 2.0 * inner, zero + 2.0, zero
+        return inner * (inner + 2.0 * self.c), 2.0 * (inner + self.c), zero + 2.0, zero

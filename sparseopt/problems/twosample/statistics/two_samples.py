@@ -6,7 +6,8 @@ With samples x_1, ..., x_n and y_1, ..., y_m in R^D, three kernels
 - quadratic, :math:`K_z(x, y) = (\sum_s z_s k_s(x_s, y_s) + c)^2`,
 - gaussian, :math:`K_z(x, y) = \exp(-\sum_s z_s^2 (x_s - y_s)^2 / (2 \sigma^2))`,
 
-with :math:`k_s(x, y) = \exp(-(x - y)^2 / (2 \tau_s^2))`, and two statistics of z:
+with :math:`k_s(x, y) = \exp(-(x - y)^2 / (2 \tau_s^2))`, and two statistics of z, in which a
+constant of the kernel cancels; so c^2, beside which the rest may be little, is left out:
 
 **Samples of equal size** are taken as pairs, :math:`H_{ij} = K(x_i, x_j) + K(y_i, y_j) -
 K(x_i, y_j) - K(y_i, x_j)`; the squared MMD is the mean of the H_ij with i /= j, which is unbiased,
@@ -190,7 +191,7 @@ class TwoSample:
         return of_pairs(self.x, self.y, self.kernel, self.bandwidth, self.c, tick)
 
     def gram(self, z: Array, u: Array, v: Array) -> Array:
-        """Return the kernel's values on observations u and v, shape (len(u), len(v))."""
+        """Return the kernel's values on observations u and v, shape (len(u), len(v)), less c^2."""
         z = self._weights(z)
         if isinstance(self.kernel, UserKernel):
             return self.kernel.gram(z, u, v)
@@ -221,14 +222,15 @@ class TwoSample:
                     term *= z[s]
                 total += term
             K[rows] = np.exp(total) if self.kernel == "gaussian" else total
-        return (K + self.c) ** 2 if self.kernel == "quadratic" else K
+        return K * (K + 2.0 * self.c) if self.kernel == "quadratic" else K
 
     def largest(self, z: Array) -> float:
-        """Return a bound of the absolute values of the kernel at z."""
+        """Return a bound of the absolute values that :meth:`gram` returns at z."""
         if isinstance(self.kernel, UserKernel):
             return float(np.abs(self.kernel.gram(z, self.x, self.x)).max())
         total = float(np.abs(z).sum())
-        return {"gaussian": 1.0, "linear": total, "quadratic": (total + self.c) ** 2}[self.kernel]
+        quadratic = total * (total + 2.0 * self.c)
+        return {"gaussian": 1.0, "linear": total, "quadratic": quadratic}[self.kernel]
 
     def matched(self, z: Array, pooled: Array, orders: Array, n: int) -> Array:
         """Return the sums of the kernel over the pairs (x_i, y_i) of orders, for n = m; else zeros.
@@ -257,7 +259,7 @@ class TwoSample:
             column = pooled[:, s]
             square = (column[orders[:, :n]] - column[orders[:, n:]]) ** 2
             K += z[s] * np.exp(square / (-2.0 * self.bandwidth[s]))
-        return np.asarray((K if self.kernel == "linear" else (K + self.c) ** 2).sum(axis=1))
+        return np.asarray((K if self.kernel == "linear" else K * (K + 2.0 * self.c)).sum(axis=1))
 
     def features(self, z: Array, u: Array) -> tuple[Array, Array] | None:
         r"""Return features of the linear kernel and their weights, :math:`K = \Phi W \Phi'`.
