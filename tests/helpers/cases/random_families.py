@@ -35,6 +35,7 @@ from sparseopt.problems import (
     SparseComponent,
     SparseLogisticRegression,
     SparseRegression,
+    STRSPath,
     SufficientReduction,
 )
 
@@ -169,6 +170,49 @@ def _subspace(rng: Rng) -> Problem:
     return EmbeddingFit(X, X.mean(axis=0) + rng.choice([0.0, 1.0]) * rng.normal(size=n))
 
 
+def _weights(rng: Rng, n: int) -> Array:
+    """Return weights of rows, alike or far from each other; some may be 0."""
+    weights: Array = [
+        lambda: rng.uniform(0.2, 3.0, n),
+        lambda: rng.integers(0, 4, n).astype(float),
+        lambda: 10.0 ** rng.integers(-4, 5, n),
+        lambda: np.full(n, 10.0 ** rng.integers(-6, 7)),
+    ][rng.integers(4)]()
+    return weights
+
+
+def _weighted_graph(rng: Rng) -> Problem:
+    graph = _graph(rng)
+    assert isinstance(graph, L0GraphicalModel)
+    budget = None if rng.random() < 0.5 else int(rng.integers(0, graph.candidates.total + 1))
+    return graph.with_changes(sample_weights=_weights(rng, len(graph.X)), budget=budget)
+
+
+def _weighted_ising(rng: Rng) -> Problem:
+    model = _ising(rng)
+    assert isinstance(model, L0GraphicalModel)
+    ridge = float(10.0 ** -rng.integers(1, 11))
+    return model.with_changes(sample_weights=_weights(rng, len(model.X)), ridge=ridge)
+
+
+def _trust_region(rng: Rng) -> Problem:
+    p = int(rng.integers(1, 8))
+    A, a = columns(rng, p, p), columns(rng, 1, p)[0] * 10.0 ** rng.integers(-8, 9)
+    A = A + A.T
+    if rng.random() < 0.2:
+        # The hard case: no linear term along the largest eigenvalue's vector.
+        top = np.linalg.eigh(A)[1][:, -1]
+        a = a - top * (top @ a)
+    return STRS(A, a, d=int(rng.integers(1, p + 1)))
+
+
+def _sizes(rng: Rng) -> Problem:
+    p = int(rng.integers(1, 8))
+    A = columns(rng, p, p)
+    a = columns(rng, 1, p)[0] if rng.random() < 0.5 else None
+    return STRSPath(A + A.T, a, d_max=int(rng.integers(1, p + 1)))
+
+
 _DRAWS: dict[str, Callable[[Rng], Problem]] = {
     "regression": _regression,
     "logistic": _logistic,
@@ -179,6 +223,10 @@ _DRAWS: dict[str, Callable[[Rng], Problem]] = {
     "tables": _tables,
     "kernel": _kernel,
     "subspace": _subspace,
+    "weighted-graph": _weighted_graph,
+    "weighted-ising": _weighted_ising,
+    "trust-region": _trust_region,
+    "sizes": _sizes,
 }
 KINDS = tuple(_DRAWS)
 
@@ -208,7 +256,7 @@ def enumerated(problem: Problem) -> tuple[float, float] | None:
         sets = itertools.combinations(range(p), problem.d)
         norms = (np.linalg.norm(X[:, list(S)], 2) ** 2 for S in sets)
         return float(max(norms)), float((X**2).sum())
-    if isinstance(problem, STRS):
+    if isinstance(problem, STRS) and not problem.a.any():
         A = problem.A
         sets = itertools.combinations(range(len(A)), problem.d)
         top = max(np.linalg.eigvalsh(A[np.ix_(S, S)])[-1] for S in sets)
