@@ -17,6 +17,12 @@ _POINT = frozenset({Status.OPTIMAL, Status.CONVERGED, Status.FEASIBLE, Status.IM
 """Statuses that state a feasible point."""
 _NOTHING = frozenset({Status.NO_SOLUTION, Status.NUMERICAL_ERROR, Status.ERROR})
 """Statuses that answer nothing."""
+_QUESTIONS = {
+    "lam": ("lam", "lam_min", "max_knots", "max_nonzeros"),
+    "budget": ("budget",),
+    "size": ("size",),
+}
+"""What is asked about each parameter of a problem."""
 _PROBLEM_ENDS = {Status.INFEASIBLE: 1.0, Status.UNBOUNDED: -1.0}
 """The only value of a minimisation that objective and bound may have, as the sign of infinity."""
 
@@ -24,6 +30,7 @@ _PROBLEM_ENDS = {Status.INFEASIBLE: 1.0, Status.UNBOUNDED: -1.0}
 def check_claims(problem: Problem, result: Result, findings: Findings) -> None:
     """Check what the result states against the problem's own formulas.
 
+    - The question is one about the problem's own parameter.
     - A limit is stated exactly for FEASIBLE and NO_SOLUTION.
     - OPTIMAL, CONVERGED and FEASIBLE come with a point and its objective value; the point is
       feasible, and the value is that of the point, to 1e-9 of the size of its terms.
@@ -43,6 +50,7 @@ def check_claims(problem: Problem, result: Result, findings: Findings) -> None:
     _check_limit(result, findings)
     if result.status in _NOTHING or result.status is Status.IMPRECISE:
         findings.doubt(f"the status {result.status.value} claims nothing that could be proven")
+    _check_question(problem, result, findings)
     evaluation = None if result.x is None else _evaluate(problem, result, findings)
     _check_numbers(problem, result, evaluation, findings)
     _check_other_claims(problem, result, findings)
@@ -70,6 +78,21 @@ def check_claims(problem: Problem, result: Result, findings: Findings) -> None:
             "the size of terms that cancel",
             about="objective of x",
         )
+    elif not evaluation.rounding <= OBJECTIVE * max(abs(value), data_size, np.finfo(float).tiny):
+        findings.doubt(
+            f"the objective of x, {value:.17g}, is known up to {evaluation.rounding:.3g} only: its "
+            "terms cancel",
+            about="objective of x",
+        )
+
+
+def _check_question(problem: Problem, result: Result, findings: Findings) -> None:
+    """Refute an answer to a question about a parameter that the problem has not."""
+    for parameter, names in _QUESTIONS.items():
+        for name in names:
+            value = getattr(result.params, name)
+            if parameter != problem.parameter and value is not None:
+                findings.refute(f"{name} = {value} was asked, which {problem.kind} has not")
 
 
 def _evaluate(problem: Problem, result: Result, findings: Findings) -> Evaluation | None:

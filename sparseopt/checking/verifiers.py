@@ -40,6 +40,9 @@ class Evaluation:
     data_size : float
         How much of `size` the problem's data explain, default all of it: what is off by more than
         the tolerance of this, but not of `size`, proves nothing either way.
+    rounding : float
+        How far the errors of the arithmetic may have moved the value: where that is more than the
+        tolerance, the terms cancel in all digits that count, and nobody knows the value.
     """
 
     value: float
@@ -49,6 +52,7 @@ class Evaluation:
     residuals: Mapping[str, float] = field(default_factory=dict)
     doubt: str = ""
     data_size: float = math.inf
+    rounding: float = 0.0
 
 
 def evaluate(problem: Problem, x: Array, lam: float | None) -> Evaluation:

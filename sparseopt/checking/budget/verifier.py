@@ -14,6 +14,7 @@ are checked:
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -21,6 +22,7 @@ import numpy as np
 from sparseopt.checking.budget import gaussian_subsets, ising_subsets
 from sparseopt.checking.budget.fits import largest_margins, support_losses
 from sparseopt.checking.budget.tables import verify_path
+from sparseopt.checking.cancelling import combination
 from sparseopt.checking.report import Findings
 from sparseopt.checking.tolerances import OBJECTIVE, ROUNDED, SUMMATION
 from sparseopt.checking.verifiers import Evaluation, plain_evaluation
@@ -73,40 +75,72 @@ class BudgetVerifier:
         """Evaluate a point; large coefficients that cancel leave its value in doubt."""
         if not isinstance(problem, L0GraphicalModel):
             return plain_evaluation(problem, x, lam)
-        values = problem.node_objectives(x)
+        x = np.asarray(x, dtype=float)
+        losses = problem.node_losses(x)
+        blurred, errors = _large_coefficients(problem, x, losses)
+        values = problem.scaled(losses, np.arange(len(losses)))
         plain = plain_evaluation(problem, x, lam, (float(values.sum()), problem.scale_of(values)))
+        # Coefficients are there or not, however large others are.
+        violation = math.inf if plain.residuals["budget"] else 0.0
+        plain = replace(plain, violation=violation, rounding=_of_sum(problem, losses, errors))
         if problem.loss != "gaussian":
             return plain
-        rounding = _rounding(problem, np.asarray(x, dtype=float))
-        least = max(abs(plain.value), ROUNDED * plain.size)
-        return replace(plain, size=plain.size + rounding / OBJECTIVE, data_size=least)
+        size = plain.size + _of_sum(problem, losses, blurred) / OBJECTIVE
+        return replace(plain, size=size, data_size=max(abs(plain.value), ROUNDED * plain.size))
 
 
 verify = BudgetVerifier()
 
 
-def _rounding(problem: L0GraphicalModel, x: Array) -> float:
-    r"""Bound the rounding errors of the objective where coefficients are large.
+def _large_coefficients(problem: L0GraphicalModel, x: Array, losses: Array) -> tuple[Array, Array]:
+    r"""Bound the rounding errors of losses where coefficients are large.
 
     A residual is known up to :math:`\gamma t` with :math:`t = |y| + |X| |\beta|`, so its mean
     square is up to :math:`2 \gamma \sqrt{\ell\,\overline{t^2}} + \gamma^2\,\overline{t^2}`.
+    Such squares are computed anew in 106 bits. Logistic losses are no steeper than 1 in the margin.
+
+    Parameters
+    ----------
+    problem : L0GraphicalModel
+    x : array of shape (total,)
+    losses : array of shape (d,)
+        In and out.
+
+    Returns
+    -------
+    blurred, errors : arrays of shape (d,)
+        Of losses in double precision, and of those that are left.
     """
     candidates, null = problem.candidates, problem.null_losses()
     node = np.repeat(np.arange(candidates.nodes), candidates.sizes)
     weight = np.abs(x) * np.sqrt(null[candidates.index])
     large = np.bincount(node, weight, minlength=candidates.nodes) > _LARGE * np.sqrt(null)
-    total = 0.0
+    blurred, errors = np.zeros(len(losses)), np.zeros(len(losses))
     for j in np.flatnonzero(large):
         own = candidates.of(int(j))
-        columns, target = problem.columns(own), problem.columns(j)
         beta = x[candidates.ptr[j] : candidates.ptr[j + 1]]
-        loss = float(np.square(target - columns @ beta).mean())
-        terms = float(np.square(np.abs(target) + np.abs(columns) @ np.abs(beta)).mean())
-        error = 2.0 * SUMMATION * np.sqrt(loss * terms) + SUMMATION**2 * terms
-        units = {"standardised": null[j], "nlogrss": loss / problem.observations}
-        unit = units.get(problem.scaling, 1.0)
-        total += error / unit if unit > 0.0 else np.inf
-    return float(total)
+        if problem.loss == "ising":
+            blurred[j] = errors[j] = SUMMATION * float(np.abs(beta).sum())
+            continue
+        columns, target = (problem.X[:, k].astype(float) for k in (own, j))
+        rest, moved = combination(columns, beta, target, precise=True)
+        terms = float(problem.shares @ np.square(np.abs(target) + np.abs(columns) @ np.abs(beta)))
+        losses[j] = problem.shares @ rest**2 + problem.ridge * float(beta @ beta)
+        blurred[j] = 2.0 * SUMMATION * math.sqrt(losses[j] * terms) + SUMMATION**2 * terms
+        errors[j] = problem.shares @ ((2.0 * np.abs(rest) + moved) * moved)
+    return blurred, errors
+
+
+def _of_sum(problem: L0GraphicalModel, losses: Array, errors: Array) -> float:
+    """Return what errors of losses make of the sum of the scaled ones."""
+    at = np.flatnonzero(errors)
+    units = {
+        "standardised": problem.null_losses()[at],
+        "nlogrss": losses[at] / problem.observations,
+        "rss": np.ones(len(at)),
+    }
+    with np.errstate(divide="ignore"):
+        return float((errors[at] / units[problem.scaling]).sum())
 
 
 def _verify_model(problem: L0GraphicalModel, result: Result, findings: Findings) -> None:

@@ -21,6 +21,7 @@ from sparseopt.checking.parametric.evaluation.point import (
     OF_X,
     DualPoint,
     PrimalPoint,
+    Scales,
     coordinate_name,
     dual_point,
     feasibility_doubt,
@@ -187,10 +188,10 @@ def verify_grid(
 
 
 def _judge_value(
-    stated: float, value: float, scales: tuple[float, float], findings: Findings, here: str
+    stated: float, value: float, scales: Scales, findings: Findings, here: str
 ) -> None:
     """Compare a stated value with its point's, by its terms and by what data allow of them."""
-    size, data_size = (max(abs(value), scale, np.finfo(float).tiny) for scale in scales)
+    size, data_size = (max(abs(value), scale, np.finfo(float).tiny) for scale in scales[:2])
     error = abs(stated - value) / size
     findings.measure("objective", error)
     if not error <= OBJECTIVE:
@@ -257,7 +258,7 @@ def _prove(
     terms = np.abs(f).sum() + np.abs(conjugate).sum() + np.abs(point.z * dual.v).sum() + size
     # Residuals that vanish, as in a saturated fit, are differences of larger numbers.
     value, bound = float(f.sum()) + constant, constant - float(conjugate.sum())
-    size, data_size = objective_scales(point, lam, value)
+    size, data_size, uncertain = objective_scales(point, lam, value)
     terms = max(terms, size)
     if not np.isfinite([value, bound, terms]).all():
         findings.refute(f"the multipliers {here} prove nothing: their bound is not finite")
@@ -266,7 +267,7 @@ def _prove(
     asked = _ProofAtLam(value, bound, float(terms), data_terms).asked(result)
     enough = _CHARGED * max(asked, SUM * data_terms)
     charge, where = _charge(point, dual, lam, float(f.sum()), enough)
-    charge += rounding
+    charge += rounding + uncertain
     if where is not None:
         findings.doubt(
             f"the multipliers {here} prove the bound up to rounding only: that of "

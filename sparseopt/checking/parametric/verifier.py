@@ -122,11 +122,12 @@ def _evaluate(
     point = primal_point(program, x)
     ratio, at = point.violation(lam)
     value = problem.objective(x, lam)
-    size, data_size = objective_scales(point, lam, value)
+    scales = objective_scales(point, lam, value)
     return Evaluation(
         value=value,
-        size=size,
-        data_size=data_size,
+        size=scales.size,
+        data_size=scales.data_size,
+        rounding=scales.rounding,
         violation=ratio / FEASIBILITY,
         where=f"{point.name(at)} by {ratio:.3g} of its scale",
         residuals={"primal": ratio},
@@ -157,6 +158,7 @@ def _evaluate_columns(problem: ColumnwiseProblem, x: Array, lam: float) -> Evalu
         value=value,
         size=sum(part.size for part in parts),
         data_size=sum(part.data_size for part in parts),
+        rounding=sum(part.rounding for part in parts),
         doubt=next((part.doubt for part in parts if part.doubt), ""),
     )
 
@@ -324,7 +326,7 @@ def _check_stated_point(
     if doubt:
         findings.doubt(doubt)
     value = problem.objective(point.z[: point.program.A.shape[1]], lam)
-    size = max(abs(value), terms, objective_scales(point, lam, value)[0], np.finfo(float).tiny)
+    size = max(abs(value), terms, objective_scales(point, lam, value).size, np.finfo(float).tiny)
     error = abs(stated - value) / size
     findings.measure("objective", error)
     if not error <= OBJECTIVE:

@@ -17,11 +17,13 @@ import math
 
 import numpy as np
 
+from sparseopt.checking.cancelling import combination, square
 from sparseopt.checking.report import Findings
-from sparseopt.checking.tolerances import FEASIBILITY, SUM
+from sparseopt.checking.tolerances import FEASIBILITY, OBJECTIVE, SUM
 from sparseopt.checking.verifiers import Evaluation
 from sparseopt.problems.base import Array
 from sparseopt.problems.private.embedding_fit import EmbeddingFit
+from sparseopt.proofs.double_double import DoubleDouble
 from sparseopt.result import Result, Status
 
 _IMPOSSIBLE = frozenset({Status.INFEASIBLE, Status.UNBOUNDED, Status.INF_OR_UNB})
@@ -85,15 +87,29 @@ class EmbeddingFitVerifier:
         worst = max(residuals, key=lambda name: residuals[name])
         inside = np.maximum(0.0, x)
         total = math.fsum(inside) if np.isfinite(inside).all() else math.nan
-        value = problem.objective(inside / total if total > 0.0 else x)
+        if not total > 0.0:
+            total = 1.0
+        nearest = float(np.square(problem.Phi - problem.mu).sum(axis=1).min())
+        value, rounding = _squared_distance(problem, inside, total, precise=False)
+        if rounding > OBJECTIVE * max(value, nearest):
+            value, rounding = _squared_distance(problem, inside, total, precise=True)
         return Evaluation(
             value=value,
             size=problem.largest_term,
-            data_size=max(value, float(np.square(problem.Phi - problem.mu).sum(axis=1).min())),
+            data_size=max(value, nearest),
             violation=residuals[worst] / FEASIBILITY,
             where=f"{worst} by {residuals[worst]:.3g}",
             residuals=residuals,
+            rounding=rounding,
         )
 
 
 verify = EmbeddingFitVerifier()
+
+
+def _squared_distance(
+    problem: EmbeddingFit, weights: Array, total: float, *, precise: bool
+) -> tuple[float, float]:
+    """Return the objective of weights over their total, and a bound of its rounding errors."""
+    shares = DoubleDouble(weights) / total if precise else weights / total
+    return square(*combination(problem.Phi.T, shares, problem.mu, precise=precise))

@@ -64,7 +64,7 @@ class SphereVerifier:
         residuals = problem.residuals(x, lam)
         # A count is violated or not; the length may be a little off, since x itself has no value.
         worst = "cardinality" if residuals["cardinality"] else "norm"
-        allowed = UNSCALED * (1.0 + float(np.abs(x).max()))
+        over = math.inf if residuals["cardinality"] else residuals["norm"] / (2.0 * UNSCALED)
         length = float(np.linalg.norm(x))
         z = x / length if 0.0 < length < math.inf else x
         value, size = problem.objective(z), problem.objective_scale(z)
@@ -72,7 +72,7 @@ class SphereVerifier:
             value=value,
             size=size,
             data_size=max(abs(value), ROUNDED * size),
-            violation=residuals[worst] / allowed,
+            violation=over,
             where=f"{worst} by {residuals[worst]:.3g}",
             residuals=residuals,
         )

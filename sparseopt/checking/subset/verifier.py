@@ -56,9 +56,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sparseopt.checking.cancelling import combination, square
 from sparseopt.checking.evidence import Malformed, integers, numbers
 from sparseopt.checking.report import Findings
-from sparseopt.checking.tolerances import FEASIBILITY, SUM, prevailing
+from sparseopt.checking.tolerances import FEASIBILITY, OBJECTIVE, SUM, prevailing
 from sparseopt.checking.verifiers import Evaluation
 from sparseopt.checking.work import spend
 from sparseopt.installed import Deferred
@@ -137,17 +138,43 @@ class SubsetVerifier:
         residuals = problem.residuals(x)
         over = residuals["bound"] / (FEASIBILITY * problem.limit) if residuals["bound"] else 0.0
         worst = "cardinality" if residuals["cardinality"] else "bound"
+        unit = _unit(problem)
+        value, rounding = _value(problem, x, precise=False)
+        if rounding > OBJECTIVE * max(abs(value), unit):
+            value, rounding = _value(problem, x, precise=True)
         return Evaluation(
-            value=problem.objective(x),
+            value=value,
             size=problem.objective_scale(x),
             violation=math.inf if residuals["cardinality"] else over,
             where=f"{worst} by {residuals[worst]:.3g}",
             residuals=residuals,
-            data_size=max(abs(problem.objective(x)), _unit(problem)),
+            data_size=max(abs(value), unit),
+            rounding=rounding,
         )
 
 
 verify = SubsetVerifier()
+
+
+def _value(problem: SubsetProblem, x: Array, *, precise: bool) -> tuple[float, float]:
+    """Return the objective of coefficients, and a bound of its rounding errors."""
+    b = problem.coefficients(x)
+    S = np.flatnonzero(b)
+    columns, weights, y = problem.X[:, S], b[S], problem.y
+    if isinstance(problem, SparseRegression):
+        length, moved = square(*combination(columns, weights, y, precise=precise))
+        value, moved = 0.5 * length, 0.5 * moved
+    else:
+        assert isinstance(problem, SparseLogisticRegression)
+        less = np.full(len(y), -float(x[-1]) if problem.fit_intercept else 0.0)
+        values, errors = combination(columns, weights, less, precise=precise)
+        margins = y * values
+        # Losses are no steeper than 1, and where the margin is positive than exp(-margin).
+        slopes = problem.counts * np.exp(np.minimum(0.0, np.abs(errors) - margins))
+        value = float(problem.counts @ np.logaddexp(0.0, -margins))
+        moved = float(slopes @ errors) + (len(y) + 4.0) * _UNIT * value
+    value += 0.5 * problem.ridge * float(b @ b) + problem.penalty * len(S)
+    return value, moved
 
 
 @dataclass(frozen=True, eq=False)
@@ -414,7 +441,8 @@ def balanced(r: Array, counts: Array | float = 1.0) -> Array:
         # What rounding left is taken off an entry that is small, but keeps its sign.
         left = math.fsum(r)
         size = np.abs(r)
-        room = (size >= 4.0 * abs(left)) & (size + abs(left) <= (1.0 - _SPACE) * counts)
+        keeps = (size >= 4.0 * abs(left)) | (r * np.sign(left) < 0.0)
+        room = keeps & (size + abs(left) <= (1.0 - _SPACE) * counts)
         if left == 0.0 or not room.any():
             break
         r[int(np.argmin(np.where(room, size, math.inf)))] -= left

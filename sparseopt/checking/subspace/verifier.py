@@ -96,6 +96,7 @@ class SubspaceVerifier:
             violation=worst / FEASIBILITY if math.isfinite(worst) else math.inf,
             where=f"orthonormality by {worst:.3g}",
             residuals=residuals,
+            rounding=_far_centre(problem, ortho),
         )
 
     def _prove(
@@ -109,8 +110,10 @@ class SubspaceVerifier:
         directions = _DIRECTIONS[certificate.kind](problem, x, certificate)
         proven, margin = _lower_bound(problem, directions)
         unit = max(problem.spread, np.finfo(float).tiny)
-        findings.measure("bound", max(0.0, stated - proven) / unit)
-        if stated - proven > FEASIBILITY * unit:
+        # A sum of distances is not negative, whatever the vectors prove.
+        beyond = stated - max(0.0, proven)
+        findings.measure("bound", max(0.0, beyond) / unit)
+        if beyond > FEASIBILITY * unit:
             findings.refute(
                 f"the bound {stated:.17g} is stated, the certificate proves {proven:.17g}"
             )
@@ -120,8 +123,22 @@ class SubspaceVerifier:
             findings.doubt(f"the certificate proves the bound {proven - margin:.17g} only")
         else:
             findings.prove(
-                f"the sum of distances from any subspace is at least {proven - margin:.9g}"
+                "the sum of distances from any subspace is at least "
+                f"{max(0.0, proven - margin):.9g}"
             )
+
+
+def _far_centre(problem: SubspaceProblem, x: Array) -> float:
+    """Return what a centre costs in digits that is far from all points, along the subspace.
+
+    That of points and of a centre among them is in the tolerance.
+    """
+    if not isinstance(problem, RobustSubspace) or problem.centre is None:
+        return 0.0
+    far = float(np.linalg.norm((x[:, problem.k] - problem.origin) / problem.unit))
+    total = len(problem.X) * far * problem.unit
+    terms = problem.X.shape[1] + problem.k + 4
+    return terms * _EPSILON * total if total > 2.0 * problem.spread else 0.0
 
 
 def _rounded(problem: SubspaceProblem) -> float:

@@ -27,13 +27,20 @@ def check_sphere(header, arrays, result):
         floor = ZERO
         A = [exacts(row) for row in arrays["A"].rows()]
         a = exacts(arrays["a"].values) if "a" in arrays else [ZERO] * len(A)
-    size = result["params"].get("size")
-    size = size if size is not None else header["params"].get("d", header["params"].get("d_max"))
+    asked = result["params"].get("size")
+    if header["kind"] == "strs-path":
+        size = header["params"]["d_max"] if asked is None else asked
+    elif asked is None:
+        size = header["params"]["d"]
+    else:
+        raise Refuted("a size was asked, which the problem has itself")
     certificate, path = result["certificate"], result["path"]
     if certificate is None:
         raise Unproven("there is no certificate")
     arrays = {name: table.values for name, table in certificate["arrays"].items()}
     if path is None:
+        if header["kind"] == "strs-path" and asked is None:
+            raise Refuted("several sizes were asked, and there is no path")
         x = exacts(result["x"].values)
         if len(x) != len(A):
             raise Refuted("x has another length")

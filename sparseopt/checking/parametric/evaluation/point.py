@@ -6,7 +6,9 @@ f = (phi, psi), and the multipliers v = (-A'nu, nu).
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -163,7 +165,25 @@ def dual_point(program: PiecewiseLinearProgram, nu: Array) -> DualPoint:
     )
 
 
-def objective_scales(point: PrimalPoint, lam: float, value: float = 0.0) -> tuple[float, float]:
+class Scales(NamedTuple):
+    """What errors of an objective value are proportional to.
+
+    Attributes
+    ----------
+    size : float
+        The sum of the absolute terms.
+    data_size : float
+        The same as far as the data allow it.
+    rounding : float
+        How far the errors of the arithmetic may have moved the value.
+    """
+
+    size: float
+    data_size: float
+    rounding: float
+
+
+def objective_scales(point: PrimalPoint, lam: float, value: float = 0.0) -> Scales:
     r"""Return the sum of the absolute terms of the objective, and the same as the data allow.
 
     The first is :math:`\sum_i |f_i(z_i)| + |s_i| \sigma_i` with sigma_i the size of the terms of
@@ -180,7 +200,7 @@ def objective_scales(point: PrimalPoint, lam: float, value: float = 0.0) -> tupl
 
     Returns
     -------
-    size, data_size : float
+    Scales
         In the units of the objective.
     """
     pieces, z = point.pieces, point.z
@@ -200,12 +220,15 @@ def objective_scales(point: PrimalPoint, lam: float, value: float = 0.0) -> tupl
     offset = offset_at(point.program, lam)[1]
     wide = float(units.objective(lam))
     sizes = whole + offset + NOISE / OBJECTIVE * wide
+    # A row is the sum of as many terms as there are nonzeros, the objective one of pairs.
+    count = np.count_nonzero(z[: point.program.A.shape[1]]) + math.log2(len(z)) + 16.0
+    rounding = count * float(np.finfo(float).eps) / 2.0 * (whole + offset)
     if 4.0 * abs(value) >= sizes:
-        return sizes, abs(value)
+        return Scales(sizes, abs(value), rounding)
     size = np.minimum(size, units.z(lam) + largest(np.abs(kinks), pieces))
     strict = float(np.minimum(values, slope * size).sum() + slope @ size)
     narrow = float(units.rounding(lam, strict + offset))
-    return sizes, strict + offset + NOISE / OBJECTIVE * narrow
+    return Scales(sizes, strict + offset + NOISE / OBJECTIVE * narrow, rounding)
 
 
 def feasibility_doubt(point: PrimalPoint, lam: float) -> str:

@@ -1,0 +1,210 @@
+"""Points whose objective value is what rounding leaves of it, and points that are too long."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import sparseopt
+from sparseopt import Limit, Result, Status, exact
+from sparseopt.checking.cancelling import combination, square
+from sparseopt.checking.verifiers import evaluate
+from sparseopt.problems import (
+    STRS,
+    Candidates,
+    EmbeddingFit,
+    KernelSelection,
+    L0GraphicalModel,
+    ParametricLP,
+    RobustSubspace,
+    SparseComponent,
+    SparseLogisticRegression,
+    SparseRegression,
+    STRSPath,
+)
+
+
+def verdict(problem, result):
+    return sparseopt.check(problem, result).verdict.value
+
+
+def test_a_sum_that_cancels_in_double_precision_is_known_in_106_bits():
+    columns, less = np.array([[2.0**54, 1.0, -(2.0**54)]]), np.array([0.5])
+    values, errors = combination(columns, np.ones(3), less)
+    assert errors[0] > 1.0
+    assert abs(values[0] - 0.5) <= errors[0]
+    values, errors = combination(columns, np.ones(3), less, precise=True)
+    assert values[0] == 0.5
+    assert errors[0] < 1e-12
+    length, moved = square(values, errors)
+    assert length == 0.25
+    assert 0.0 < moved < 1e-12
+
+
+SPHERES = {
+    "spheres": lambda: STRS(np.ones((4, 4)) + np.diag([0.0, 0.1, 0.2, 0.3]), d=2),
+    "components": lambda: SparseComponent(np.random.default_rng(0).normal(size=(8, 5)), d=2),
+    "kernels": lambda: KernelSelection(
+        *np.random.default_rng(1).normal(size=(2, 9, 4)), "linear", d=2, lam=0.0
+    ),
+}
+
+
+def best_of_all(problem):
+    """Return a unit vector with all nonzeros that is better than the optimum."""
+    if isinstance(problem, SparseComponent):
+        return np.linalg.svd(problem.X)[2][0]
+    if isinstance(problem, STRS):
+        return np.linalg.eigh(problem.A)[1][:, -1]
+    slope = problem.gradient(np.zeros(4))
+    return slope / np.linalg.norm(slope)
+
+
+@pytest.mark.parametrize("kind", SPHERES)
+def test_long_points_have_no_more_nonzeros(kind):
+    """A count off by 2 was within the tolerance of a point of length 10^9."""
+    problem = SPHERES[kind]()
+    result = sparseopt.solve(problem)
+    dense = best_of_all(problem)
+    value = problem.objective(dense)
+    assert value > 1.01 * result.objective
+    long = result.with_changes(x=1e9 * dense, objective=value, bound=value, trace=())
+    assert verdict(problem, long) == "refuted"
+
+
+def test_long_coefficients_of_graphs_have_no_more_nonzeros():
+    X = np.random.default_rng(0).normal(size=(20, 4)) * [1.0, 1.0, 1.0, 1e-9]
+    problem = L0GraphicalModel(X, ~np.eye(4, dtype=bool), budget=2)
+    x = np.zeros(problem.total)
+    x[[0, 1, 2]] = 0.1, 0.1, 1e8
+    assert evaluate(problem, x, None).violation == math.inf
+
+
+def test_residuals_of_best_subsets_do_not_cancel():
+    """Xb = 2 y exactly, so that the value is 3; in double precision it is 0."""
+    c, y = np.array([1.0, 1, -1, 1, -1, 1]), np.array([1.0, -1, 1, 1, -1, -1])
+    problem = SparseRegression(np.column_stack([c, y, c, y]), y, k=4, bound=2.0**61)
+    b = np.array([2.0**54, 1.0, -(2.0**54), 1.0])
+    assert evaluate(problem, b, None).value == 3.0
+    assert verdict(problem, Result(status=Status.OPTIMAL, x=b, objective=0.0, bound=0.0)) != (
+        "verified"
+    )
+
+
+def test_margins_of_logistic_regressions_do_not_cancel():
+    y = np.array([1.0, 1, -1, 1, -1, -1, 1, -1])
+    c, g = np.array([1.0, 1, -1, 1, -1, 1, 1, 1]), np.array([1.0, -1, -1, 1, 1, -1, 1, -1])
+    X = np.column_stack([c, g, c, g])
+    problem = SparseLogisticRegression(X, y, k=4, bound=2.0**61, fit_intercept=False)
+    b = np.array([2.0**54, 1.0, -(2.0**54), math.log(3.0)])
+    true = float(np.logaddexp(0.0, -y * g * (1.0 + math.log(3.0))).sum())
+    assert evaluate(problem, b, None).value == pytest.approx(true, rel=1e-12)
+    claim = {"status": Status.FEASIBLE, "limit": Limit.TIME, "bound": 0.0}
+    assert verdict(problem, Result(x=b, objective=problem.objective(b), **claim)) == "unproven"
+
+
+@pytest.mark.parametrize("lam", [1.0, (2.0, 1.0)])
+def test_costs_of_linear_programs_do_not_cancel(lam):
+    """The costs of a point are -1, and 0 in double precision; the data are all 1."""
+    problem = ParametricLP(
+        c=[1.0, -1, -1], c_bar=[0.0] * 3, A=[[1.0, 0, -1], [0, 1, 0]], b=[0.0, 1], b_bar=[0.0, 0]
+    )
+    result, x = sparseopt.solve(problem, lam=lam), np.array([2.0**54, 1.0, 2.0**54])
+    assert verdict(problem, result) == "verified"
+    changes = {"x": x, "trace": ()}
+    if result.path is not None:
+        theta = np.array(result.path.theta)
+        theta[-1] = x
+        changes["path"] = replace(result.path, theta=theta)
+    assert verdict(problem, result.with_changes(**changes)) == "unproven"
+
+
+def test_atoms_far_away_do_not_cancel():
+    """Three weights whose sum is 1 leave 11.5 of atoms at 10^17."""
+    far, share = (
+        float.fromhex(number) for number in ("0x1.44aa4a90fc830p+57", "0x1.ed676b7034a1cp-3")
+    )
+    problem = EmbeddingFit(np.array([[far], [-2.0 * (share * far)], [0.0]]), [0.0])
+    x = np.array([share, 0.5, 0.5 - share])
+    assert evaluate(problem, x, None).value == pytest.approx(11.520907592578398, rel=1e-9)
+    assert verdict(problem, Result(status=Status.OPTIMAL, x=x, objective=0.0, bound=0.0)) == (
+        "unproven"
+    )
+
+
+@pytest.mark.parametrize("far", [1e14, 3e15])
+def test_a_centre_far_along_the_subspace_leaves_no_digits(far):
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(40, 2))
+    X[:30, 1] = 0.3 * X[:30, 0] + 0.5
+    problem = RobustSubspace(X, 1, centre="estimate")
+    result = sparseopt.solve(problem)
+    x = np.array(result.x)
+    x[:, 1] += far * x[:, 0]
+    claim = {"status": Status.FEASIBLE, "limit": Limit.TIME, "trace": ()}
+    value = evaluate(problem, x, None).value
+    false = result.with_changes(x=x, objective=value, bound=0.9 * result.bound, **claim)
+    assert verdict(problem, false) == "unproven"
+
+
+def test_coefficients_of_ising_models_do_not_cancel():
+    rng, n = np.random.default_rng(0), 120
+    g, c = rng.choice([-1.0, 1.0], (2, n))
+    y = np.where(rng.random(n) < 0.7, g, -g)
+    candidates = Candidates(ptr=[0, 5, 5, 5, 5, 5, 5], index=[1, 2, 3, 4, 5])
+    problem = L0GraphicalModel(np.column_stack([y, c, g, c, g, c]), candidates, 5, loss="ising")
+    result = sparseopt.solve(problem)
+    x = np.array(result.x)
+    x[[0, 2]] += 2.0**55, -(2.0**55)
+    assert evaluate(problem, x, None).rounding > 1.0
+    assert verdict(problem, result.with_changes(x=x, trace=())) != "verified"
+
+
+def test_a_bound_of_zero_holds_for_any_sum_of_distances():
+    """One far point left a proof of -13.9 only, and 0 was refuted."""
+    X = np.random.default_rng(3).normal(size=(8, 3))
+    X[0] *= 1e8
+    result = sparseopt.solve(RobustSubspace(X, 2))
+    assert result.status is not Status.IMPRECISE
+    assert result.verdict.value == "verified"
+
+
+def test_saturated_residuals_of_uneven_weights_are_balanced():
+    """Entries too coarse for what rounding left cost 1e-19 times an intercept of 2e14."""
+    X = 1e8 * np.array([[-0.946], [1.645], [0.428], [-0.751], [-1.1], [1.148], [-1.383]])
+    weights = [1e4, 1e2, 1e-4, 1e-1, 1e-1, 1.0, 1e3]
+    result = sparseopt.solve(
+        SparseLogisticRegression(
+            X, [1, 1, -1, -1, 1, 1, -1], k=1, ridge=1e-8, sample_weights=weights
+        )
+    )
+    assert result.status in (Status.OPTIMAL, Status.FEASIBLE)
+    assert result.verdict.value == "verified"
+
+
+def test_a_size_is_asked_of_problems_with_sizes_only():
+    problem = SPHERES["components"]()
+    result = sparseopt.solve(problem)
+    assert verdict(problem, result) == "verified"
+    other = result.with_changes(params=replace(result.params, size=1))
+    assert verdict(problem, other) == "refuted"
+
+
+def test_several_sizes_are_proven_exactly_by_a_path_only(tmp_path):
+    B = np.random.default_rng(0).normal(size=(5, 5))
+    problem = STRSPath(B + B.T, d_max=3)
+    result = sparseopt.solve(problem)
+    arrays = {
+        name.removesuffix("_3"): array
+        for name, array in result.certificate.arrays.items()
+        if name.endswith("_3")
+    }
+    proof = replace(result.certificate, kind="leaves", arrays=arrays)
+    sparseopt.save(problem, tmp_path / "p.npz")
+    for stated, expected in (
+        (result, "proven"),
+        (result.with_changes(path=None, certificate=proof), "refuted"),
+    ):
+        sparseopt.save(stated, tmp_path / "r.json")
+        assert exact.check(tmp_path / "p.npz", tmp_path / "r.json")[0] == expected
