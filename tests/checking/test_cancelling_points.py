@@ -12,6 +12,7 @@ from sparseopt.checking.cancelling import combination, square
 from sparseopt.checking.verifiers import evaluate
 from sparseopt.problems import (
     STRS,
+    BudgetTables,
     Candidates,
     EmbeddingFit,
     KernelSelection,
@@ -79,6 +80,13 @@ def test_long_coefficients_of_graphs_have_no_more_nonzeros():
     x = np.zeros(problem.total)
     x[[0, 1, 2]] = 0.1, 0.1, 1e8
     assert evaluate(problem, x, None).violation == math.inf
+
+
+def test_one_more_of_a_million_counts_is_one_too_many():
+    """Relative to 1 + max |x| a count off by 1 was within the tolerance of 10^-6."""
+    problem = BudgetTables([-np.arange(1_200_001.0)], budget=1_100_000)
+    assert evaluate(problem, np.array([1_100_000.0]), None).violation == 0.0
+    assert evaluate(problem, np.array([1_100_001.0]), None).violation > 1.0
 
 
 def test_residuals_of_best_subsets_do_not_cancel():

@@ -24,7 +24,7 @@ from sparseopt.checking.budget.fits import largest_margins, support_losses
 from sparseopt.checking.budget.tables import verify_path
 from sparseopt.checking.cancelling import combination
 from sparseopt.checking.report import Findings
-from sparseopt.checking.tolerances import OBJECTIVE, ROUNDED, SUMMATION
+from sparseopt.checking.tolerances import OBJECTIVE, ROUNDED, SUMMATION, UNSCALED
 from sparseopt.checking.verifiers import Evaluation, plain_evaluation
 from sparseopt.paths.budget import BudgetPath
 from sparseopt.paths.graph import GraphPath
@@ -74,7 +74,9 @@ class BudgetVerifier:
     ) -> Evaluation:
         """Evaluate a point; large coefficients that cancel leave its value in doubt."""
         if not isinstance(problem, L0GraphicalModel):
-            return plain_evaluation(problem, x, lam)
+            plain = plain_evaluation(problem, x, lam)
+            # Counts are whole numbers, however large they are.
+            return replace(plain, violation=max(plain.residuals.values()) / UNSCALED)
         x = np.asarray(x, dtype=float)
         losses = problem.node_losses(x)
         blurred, errors = _large_coefficients(problem, x, losses)
