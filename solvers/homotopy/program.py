@@ -27,6 +27,21 @@ class _Memory:
         self._owner = array
 
 
+def _balance(kinks: Array, slopes: Array) -> float:
+    """Return the power of two over which kinks, and times which slopes, are of one size.
+
+    Their sizes are the medians of what is not 0. Large kinks beside small slopes, or the reverse,
+    as of a response in far units, would be told from 0 by other digits than their own.
+    """
+    logs = []
+    for lines in (kinks, slopes):
+        sizes = np.abs(lines[(lines != 0.0) & np.isfinite(lines)])
+        if len(sizes) == 0:
+            return 1.0
+        logs.append(float(np.log2(np.median(sizes))))
+    return float(2.0 ** round((logs[0] - logs[1]) / 2.0))
+
+
 @dataclass(frozen=True, eq=False)
 class ScaledProgram:
     r"""The program in the scaled variables theta / column and rows r * row.
@@ -65,6 +80,12 @@ class ScaledProgram:
         slopes[0, :cut], slopes[0, cut:] = phi.slope, psi.slope
         slopes[1, :cut], slopes[1, cut:] = phi.slope_rate, psi.slope_rate
         slopes[:2] /= np.repeat(factor, np.diff(slope_ptr))
+        if not program.A.symmetric:
+            # A factor of all rows, with its inverse for all columns, leaves the matrix as it is.
+            unit = _balance(kinks, slopes)
+            kinks /= unit
+            slopes *= unit
+            row, column = row / unit, column * unit
         return cls(program.A, row, column, kink_ptr, slope_ptr, kinks, slopes)
 
     @property

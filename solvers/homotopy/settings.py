@@ -243,3 +243,7 @@ SAME_END = 1e-6
 
 SAME_END_FOR_CERTAIN = 1e-9
 """The same where the proof for one of them has lost digits: what the checker allows an end."""
+
+WHOLE, WHOLE_ENTRIES, WHOLE_ROUNDING = 120, 1000, 1e-12
+"""The largest entry of a ray in whole numbers, the nonzeros of one that are tried, and how far
+these may be off, relative."""

@@ -17,6 +17,7 @@ from sparseopt.result import Certificate, Result, Status
 
 from ..candidates.basis import AffineBasis
 from ..program import ScaledProgram
+from ..settings import WHOLE, WHOLE_ENTRIES, WHOLE_ROUNDING
 from ..walks.follow import Ending, follow
 from ..walks.recorder import Recorder
 from ..walks.start import Start, Stop, crash, excess, make_optimal, top_basis
@@ -236,8 +237,27 @@ def proof_of(program: ScaledProgram, ending: Ending) -> dict[str, Array]:
     if ending.ray is None:
         return {}
     if ending.reason == "infeasible_below":
-        return {"farkas": program.nu(ending.ray[program.p :])}
-    return {"ray": program.theta(ending.ray[: program.p])}
+        return {"farkas": _in_whole_numbers(program.nu(ending.ray[program.p :]))}
+    return {"ray": _in_whole_numbers(program.theta(ending.ray[: program.p]))}
+
+
+def _in_whole_numbers(direction: Array) -> Array:
+    """Return the direction in whole numbers, where rounding alone is in the way of that.
+
+    Of thirds a sum that is 0 may be off by a rounding error, and that times lam is any number.
+    """
+    at = np.flatnonzero(direction)
+    if not 0 < len(at) <= WHOLE_ENTRIES:
+        return direction
+    parts = np.multiply.outer(np.arange(1.0, WHOLE + 1.0), direction[at])
+    parts /= np.abs(direction).max()
+    whole = np.rint(parts)
+    near = (np.abs(parts - whole) <= WHOLE_ROUNDING * np.abs(whole)).all(axis=1)
+    if not near.any():
+        return direction
+    found = np.zeros_like(direction)
+    found[at] = whole[np.argmax(near)]
+    return found
 
 
 def _named(name: str, program: ScaledProgram, *endings: Ending) -> dict[str, Array]:

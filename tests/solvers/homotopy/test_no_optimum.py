@@ -113,7 +113,7 @@ def test_no_random_problem_with_an_optimum_is_said_to_have_none(form, count, tmp
                 false = unbounded(problem, {**ends, "ray": ray, "x": result.x}, lam)
                 assert sparseopt.check(problem, false).verdict is not Verdict.VERIFIED
                 assert not proven_exactly(problem, false, tmp_path)
-    assert tried > count
+    assert tried >= count
 
 
 def test_without_a_ray_nothing_is_unbounded(tmp_path):

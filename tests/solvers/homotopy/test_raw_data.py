@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 import random_models
 import raw_data
+from sklearn.datasets import load_breast_cancer, load_diabetes
 from thorough import first
 
 import sparseopt
 from sparseopt import generators
 from sparseopt.compiling import Mode, override
-from sparseopt.problems import CLIME, LPD, DantzigSelector
+from sparseopt.problems import CLIME, L1SVM, LPD, DantzigSelector, LADLasso, QuantileLasso
 from sparseopt.result import Status, Verdict
 from sparseopt.solvers.homotopy.runs import columns
 from sparseopt.solvers.homotopy.runs import solve as one_solve
@@ -282,3 +283,24 @@ def test_an_end_that_only_rounding_proves_is_not_verified():
     far = max((1 - z) / w for z, w in zip(now, margins, strict=True) if w)
     losses = [max(1 - z - far * w, 0) for z, w in zip(now, margins, strict=True)]
     assert float(sum(losses)) == pytest.approx(0.0, abs=1e-12)
+
+
+@pytest.mark.parametrize("unit", [1e-12, 1e12])
+@pytest.mark.parametrize(
+    "model", [LADLasso, lambda X, y: QuantileLasso(X, y, tau=0.25)], ids=["lad", "quantile"]
+)
+def test_responses_in_any_unit(model, unit):
+    """Kinks of 1e-10 beside slopes of 1 were taken for 0: paths were imprecise."""
+    X, y = load_diabetes(scaled=False, return_X_y=True)
+    results = [sparseopt.solve(model(X, factor * y)) for factor in (1.0, unit)]
+    assert [result.verdict.value for result in results] == ["verified", "verified"]
+    lam = 0.1 * results[0].path.knots[0]
+    one, other = (result.path.at(lam) for result in results)
+    np.testing.assert_allclose(other, unit * one, rtol=1e-6, atol=1e-9 * unit)
+
+
+def test_one_column_in_a_far_unit():
+    data = load_breast_cancer()
+    X, y = data.data[:, :8] * np.where(np.arange(8) == 3, 2.0**20, 1.0), 2.0 * data.target - 1.0
+    result = sparseopt.solve(L1SVM(X, y, weights=X.std(axis=0)), lam_min=1.0)
+    assert (result.status.value, result.verdict.value) == ("optimal", "verified")
