@@ -116,6 +116,20 @@ def test_no_random_problem_with_an_optimum_is_said_to_have_none(form, count, tmp
     assert tried >= count
 
 
+def test_rays_of_thirds_are_stated_in_whole_numbers():
+    """2/6 + 4/6 - 1 was -1e-16, which times lam is more than all costs."""
+    problem = ParametricLP(
+        A=[[2.0, -1, 2, -2], [-2, 2, 2, -1], [-2, -1, -2, 2]],
+        b=[0.0, 0, -2],
+        b_bar=[1.0, 1, 1],
+        c=[0.0, 0, 1, 0],
+        c_bar=[2.0, 1, -2, 1],
+    )
+    result = sparseopt.solve(problem, backend="homotopy")
+    assert (result.status.value, result.verdict.value) == ("unbounded", "verified")
+    assert result.certificate.arrays["ray"].tolist() == [1.0, 0.0, 3.0, 4.0]
+
+
 def test_without_a_ray_nothing_is_unbounded(tmp_path):
     # x + y <= 1 and x + y >= 1 + 1e-9: infeasible, but by less than points are held to.
     zero = [0.0, 0.0]
