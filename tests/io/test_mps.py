@@ -16,7 +16,7 @@ from hypothesis.extra.numpy import arrays
 from io_examples import PROBLEMS, parametric_lp, three_kinks
 from scipy.optimize import linprog
 
-from sparseopt import ProblemError
+from sparseopt import ProblemError, solve
 from sparseopt.io import load_problem, read_header, save_problem
 from sparseopt.problems import (
     STRS,
@@ -87,6 +87,8 @@ def test_a_parametric_lp_comes_back_to_the_last_bit(name: str, ending: str, tmp_
 # all that a linear program may have
 sizes = st.floats(2.0**-300, 2.0**300)
 finite = sizes | sizes.map(lambda size: -size) | st.sampled_from([0.0, -0.0])
+# of right-hand sides, which are infinite from 1e20 on
+sides = finite.filter(lambda size: abs(size) < 1e20)
 
 
 @settings(max_examples=60, deadline=None)
@@ -98,8 +100,8 @@ def test_any_numbers_come_back(
     dense = data.draw(arrays(np.float64, (m, n), elements=finite))
     problem = ParametricLP(
         A=sp.csr_array(dense) if data.draw(st.booleans()) else dense,
-        b=data.draw(arrays(np.float64, m, elements=finite)),
-        b_bar=data.draw(arrays(np.float64, m, elements=finite)),
+        b=data.draw(arrays(np.float64, m, elements=sides)),
+        b_bar=data.draw(arrays(np.float64, m, elements=sides)),
         c=data.draw(arrays(np.float64, n, elements=finite)),
         c_bar=data.draw(arrays(np.float64, n, elements=finite)),
         form=data.draw(st.sampled_from(["inequality", "equality"])),
@@ -431,16 +433,105 @@ def test_a_bound_beyond_1e20_is_infinite(tmp_path: Path) -> None:
     assert (high[0], low[3]) == (np.inf, -np.inf)
 
 
-def test_a_finite_bound_beyond_1e20_is_written_another_way(tmp_path: Path) -> None:
-    problem = PiecewiseLinearProgram(
+def test_a_finite_number_that_would_be_read_as_infinite_is_not_written(tmp_path: Path) -> None:
+    program = PiecewiseLinearProgram(
         A=np.eye(1),
         phi=Pieces.uniform([-1e25, 1e25], [-np.inf, 1.0, np.inf], n=1),
         psi=Pieces.uniform([0.0], [-np.inf, 0.0], n=1),
     )
-    save_problem(problem, tmp_path / "a.mps")
-    again = load_problem(tmp_path / "a.mps")
-    assert isinstance(again, ParametricLP)
-    assert 2e25 in again.b
+    pure = ParametricLP(
+        A=np.eye(1), b=[1.0], b_bar=[-1e20], c=[1.0], c_bar=[0.0], form="inequality"
+    )
+    for problem, what in (
+        (program, "right-hand side -1e"),
+        (pure, "slope of a right-hand side -1e"),
+    ):
+        with pytest.raises(ProblemError, match=rf"a.mps: the {what}.* read as infinite.*npz"):
+            save_problem(problem, tmp_path / "a.mps")
+    assert list(tmp_path.iterdir()) == []
+
+
+INFINITE = """\
+    NAME t
+    ROWS
+     N obj
+     L row
+    COLUMNS
+     x obj -1 row 1
+    RHS
+     rhs row 5
+    RANGES
+     r row 7
+    ENDATA
+"""
+
+
+def infinite_row(sense: str, side: str, width: str | None) -> str:
+    text = INFINITE.replace(" L row", f" {sense} row").replace("rhs row 5", f"rhs row {side}")
+    old, new = ("r row 7", f"r row {width}") if width else ("    RANGES\n     r row 7\n", "")
+    assert old in text
+    return text.replace(old, new)
+
+
+@pytest.mark.parametrize("large", ["1e20", "1e30", "inf"])
+@pytest.mark.parametrize(
+    ("sense", "side", "width"),
+    [
+        ("L", "{}", None),
+        ("G", "-{}", None),
+        ("L", "5", "-{}"),
+        ("G", "5", "{}"),
+        ("E", "5", "{}"),
+        ("E", "5", "-{}"),
+    ],
+)
+def test_infinite_right_hand_sides_and_ranges_mean_what_highs_reads(
+    sense: str, side: str, width: str | None, large: str, tmp_path: Path
+) -> None:
+    text = infinite_row(sense, side.format(large), width and width.format(large))
+    path = write(tmp_path / "a.mps", text)
+    highs = highspy.Highs()
+    highs.setOptionValue("output_flag", False)
+    assert highs.readModel(str(path)) == highspy.HighsStatus.kOk
+    problem = load_problem(path)
+    assert isinstance(problem, PiecewiseLinearProgram)
+    low, high = problem.psi.domain(3.0)
+    assert (low.tolist(), high.tolist()) == (highs.getLp().row_lower_, highs.getLp().row_upper_)
+    save_problem(problem, tmp_path / "b.mps")
+    assert load_problem(tmp_path / "b.mps").fingerprint() == problem.fingerprint()
+
+
+def test_a_row_without_limits_leaves_a_program_unbounded(tmp_path: Path) -> None:
+    for text in (infinite_row("L", "1e30", None), infinite_row("G", "1", "1e30")):
+        for sense in ("", "OBJSENSE MAX\n    "):
+            text = text.replace("ROWS", f"{sense}ROWS").replace(
+                "obj -1", "obj 1" if sense else "obj -1"
+            )
+            result = solve(load_problem(write(tmp_path / "a.mps", text)), lam=1.0)
+            assert (result.status, result.verdict) == ("unbounded", "verified")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("row 5", "row -1e20", "line 9 .*: no point satisfies row <= -inf: .* mend the number"),
+        ("row 5", "obj 1e20", "line 9 .*: the constant of the objective obj is infinite"),
+        ("rhs row 5", "rhs row 5\n s row 1e30", "line 10 .*: the slope b_bar of the row row is"),
+        ("rhs row 5", "rhs row 1e30", "row has the range 7.0 from the right-hand side inf;"),
+        (" L row", " G row", None),
+        (" L row", " E row", None),
+    ],
+)
+def test_infinite_numbers_that_mean_nothing_are_refused(
+    old: str, new: str, message: str | None, tmp_path: Path
+) -> None:
+    text = '* sparseopt-mps {"version": 1}\n' + textwrap.dedent(INFINITE)
+    if message is None:
+        text, message = text.replace("row 5", "row 1e30"), r"no point satisfies row >?= inf"
+    assert old in text
+    (tmp_path / "a.mps").write_text(text.replace(old, new))
+    with pytest.raises(ProblemError, match=message):
+        load_problem(tmp_path / "a.mps")
 
 
 def test_other_families_are_refused(tmp_path: Path) -> None:

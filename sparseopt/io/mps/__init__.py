@@ -6,10 +6,11 @@ b_bar (in a file with sparseopt's header, or where the caller names it), it is
     min or max (c + lam c_bar)'x   subject to   A x <=, >=, = b + lam b_bar,   bounds on x.
 
 The section OBJSENSE (MAX or MIN; the default of MPS is MIN) says which. A right-hand side on an N
-row is minus a constant: of set s on row c, or c_bar, its factor is 1, lam, lam and lam^2.
+row is minus a constant: of set s on row c, or c_bar, its factor is 1, lam, lam and lam^2. Bounds,
+right-hand sides and ranges of 1e20 and more are infinite.
 
-Reading. A file that maximises, with rows all <= or all =, x >= 0, no ranges and no constants is a
-:class:`~sparseopt.problems.ParametricLP`. Any other is a
+Reading. A file that maximises, with rows all <= or all =, x >= 0, finite right-hand sides, no
+ranges and no constants is a :class:`~sparseopt.problems.ParametricLP`. Any other is a
 :class:`~sparseopt.problems.PiecewiseLinearProgram`, **which minimises: the objective of a MAX file
 is negated.** Integer variables are refused.
 
@@ -122,7 +123,8 @@ def write_mps(problem: Problem, path: str | PathLike[str], **facts: Any) -> None
     Raises
     ------
     ProblemError
-        When the problem is not parametric, a fact is unknown, or the file cannot be written.
+        When the problem is not parametric, a fact is unknown, a number is 1e20 or more where MPS
+        means infinity by it, or the file cannot be written.
     """
     if not isinstance(problem, ParametricProblem):
         raise ProblemError(
@@ -133,7 +135,8 @@ def write_mps(problem: Problem, path: str | PathLike[str], **facts: Any) -> None
     model = model_of(problem)
     name = known.get("name", "")
     header = {**model.header, "source": problem.kind, **known}
-    text = format_mps(replace(model, name=" ".join(name.split()), header=header))
+    with naming(path):
+        text = format_mps(replace(model, name=" ".join(name.split()), header=header))
     write_text(path, text)
 
 

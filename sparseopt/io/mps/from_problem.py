@@ -105,7 +105,7 @@ def _comes_back(model: MpsModel, problem: PiecewiseLinearProgram) -> bool:
     try:
         return problem_of(parse_mps(format_mps(model), "")).fingerprint() == problem.fingerprint()
     except ProblemError:
-        # A bound beyond 1e20 is infinite in MPS.
+        # From 1e20 on numbers are infinite in MPS.
         return False
 
 

@@ -33,9 +33,11 @@ class MpsModel:
     constant : array of shape (3,)
         :math:`k_0, k_1, k_2`.
     b, b_bar : arrays of shape (m,)
+        In b, inf of an L row and -inf of a G row are no limit.
     ranges : array of shape (m,)
         NaN where a row has none. With the right-hand side r, a range R makes of an L row
-        [r - abs(R), r], of a G row [r, r + abs(R)], of an E row [r, r + R] or [r + R, r].
+        [r - abs(R), r], of a G row [r, r + abs(R)], of an E row [r, r + R] or [r + R, r]. R may be
+        infinite.
     lower, upper : arrays of shape (n,)
         May be infinite.
     header : dict

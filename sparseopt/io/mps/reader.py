@@ -22,10 +22,11 @@ from sparseopt.io.strict_json import loads_object
 MARK = "* sparseopt-mps "
 """Begins the comment line with sparseopt's JSON header."""
 MPS_VERSION = 1
+INFINITE = 1e20
+"""From here on a bound, a right-hand side or a range is infinite."""
 
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eEdD][+-]?\d+)?")
 _INFINITE = re.compile(r"([+-]?)inf(inity)?", re.IGNORECASE)
-_HUGE = 1e20
 _SENSES = {
     **dict.fromkeys(("MAX", "MAXIMIZE", "MAXIMISE"), True),
     **dict.fromkeys(("MIN", "MINIMIZE", "MINIMISE"), False),
@@ -219,7 +220,7 @@ class _Reader:
         j = self.columns[name]
         if j != len(self.columns) - 1:
             raise self._error(f"the column {name} was there before: its entries must be together")
-        for row, value in self._pairs(tokens[1:]):
+        for row, value in self._pairs(tokens[1:], self._number):
             if row in self.objectives:
                 self._once(self.costs[self.objectives.index(row)], j, value, f"{name}, {row}")
             else:
@@ -229,11 +230,34 @@ class _Reader:
         name, pairs = self._set_and_pairs(tokens)
         which = self._rhs_set(name)
         for row, value in pairs:
+            self._check_rhs(row, value, which)
             if row in self.objectives:
                 key = (self.objectives.index(row), which)
                 self._once(self.constants, key, 0.0 - value, f"{name}, {row}")
             else:
                 self._once(self.rhs[which], self._known_row(row), value, f"{name}, {row}")
+
+    def _check_rhs(self, row: str, value: float, which: int) -> None:
+        """Refuse an infinite right-hand side where it does not only take a limit away."""
+        if np.isfinite(value):
+            return
+        if row in self.objectives:
+            raise self._error(
+                f"the constant of the objective {row} is infinite: numbers of 1e20 and more are; "
+                "expected a smaller one"
+            )
+        if which == 1:
+            raise self._error(
+                f"the slope b_bar of the row {row} is infinite: numbers of 1e20 and more are; "
+                "expected a smaller one"
+            )
+        sense = self.senses[self._known_row(row)]
+        if sense != ("L" if value > 0.0 else "G"):
+            relation = {"L": "<=", "G": ">=", "E": "="}[sense]
+            raise self._error(
+                f"no point satisfies {row} {relation} {value}: numbers of 1e20 and more are "
+                "infinite; mend the number, or its sign"
+            )
 
     def _rhs_set(self, name: str) -> int:
         """Return 0 for the set b, 1 for b_bar."""
@@ -290,7 +314,7 @@ class _Reader:
         if rest[1] not in self.columns:
             raise self._error(f"the column {rest[1]!r} is not in the section COLUMNS")
         j = self.columns[rest[1]]
-        value = self._bound_number(rest[2]) if valued else 0.0
+        value = self._extended_number(rest[2]) if valued else 0.0
         if kind in ("LO", "FX"):
             self._once(self.lower, j, value, f"lower bound of {rest[1]}")
         if kind in ("UP", "FX"):
@@ -307,14 +331,14 @@ class _Reader:
         if len(tokens) not in (2, 3, 4, 5):
             raise self._error("expected a set and one or two pairs of a row and a number")
         odd = len(tokens) % 2
-        return (tokens[0] if odd else ""), self._pairs(tokens[odd:])
+        return (tokens[0] if odd else ""), self._pairs(tokens[odd:], self._extended_number)
 
     def _one_set(self, section: str, name: str) -> None:
         if self.single_set.setdefault(section, name) != name:
             raise self._error(f"a second set {name!r} in {section}: expected one")
 
-    def _pairs(self, tokens: list[str]) -> list[tuple[str, float]]:
-        return [(tokens[k], self._number(tokens[k + 1])) for k in range(0, len(tokens), 2)]
+    def _pairs(self, tokens: list[str], read: Callable[[str], float]) -> list[tuple[str, float]]:
+        return [(tokens[k], read(tokens[k + 1])) for k in range(0, len(tokens), 2)]
 
     def _number(self, token: str) -> float:
         if not _NUMBER.fullmatch(token):
@@ -324,11 +348,11 @@ class _Reader:
             raise self._error(f"{token} is too large for a 64-bit number")
         return value
 
-    def _bound_number(self, token: str) -> float:
-        """Read a number; beyond 1e20 it means infinity, as in all solvers."""
+    def _extended_number(self, token: str) -> float:
+        """Read a number; from 1e20 on it means infinity, as in all solvers."""
         infinite = _INFINITE.fullmatch(token)
         value = float(token) if infinite else self._number(token)
-        return value if abs(value) < _HUGE else float(np.copysign(np.inf, value))
+        return value if abs(value) < INFINITE else float(np.copysign(np.inf, value))
 
     def _known_row(self, name: str) -> int:
         if name not in self.rows:
@@ -369,6 +393,12 @@ class _Reader:
             raise ProblemError(
                 f"{self.where}: the bounds [{lower[j]}, {upper[j]}] of {names[j]} leave no value"
             )
+        for i, row in enumerate(self.rows):
+            if i in self.ranges and np.isinf(self.rhs[0].get(i, 0.0)):
+                raise ProblemError(
+                    f"{self.where}: the row {row} has the range {self.ranges[i]} from the "
+                    f"right-hand side {self.rhs[0][i]}; expected a finite one, or no range"
+                )
         constant = self.constants
         return MpsModel(
             name=self.name,

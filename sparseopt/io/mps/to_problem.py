@@ -32,6 +32,7 @@ def is_parametric_lp(model: MpsModel) -> bool:
         and len(set(model.senses)) == 1
         and model.senses[0] in "LE"
         and model.ranges is None
+        and bool(np.isfinite(model.b).all())
         and not model.constant.any()
         and not model.lower.any()
         and bool(np.isposinf(model.upper).all())
@@ -118,7 +119,10 @@ def _bounded_costs(cost: Array, rate: Array, low: Array, high: Array) -> tuple[P
 
 
 def _row_intervals(model: MpsModel) -> Pieces:
-    """Return the indicators of the rows' intervals, which move with lam as a whole."""
+    """Return the indicators of the rows' intervals, which move with lam as a whole.
+
+    A row without limits is the function 0, with a kink at 0 that is none.
+    """
     kinks: list[float] = []
     kink_rates: list[float] = []
     slopes: list[float] = []
@@ -127,16 +131,17 @@ def _row_intervals(model: MpsModel) -> Pieces:
     for sense, right, rate, width in zip(model.senses, model.b, model.b_bar, ranges, strict=True):
         low, high = _interval(sense, float(right), float(width))
         ends = [end for end in (low, high) if math.isfinite(end)]
-        kinks += ends
-        kink_rates += [float(rate)] * len(ends)
-        counts.append(len(ends))
-        slopes += [-np.inf] * math.isfinite(low) + [0.0] + [np.inf] * math.isfinite(high)
+        middle = 1 if ends else 2
+        kinks += ends or [0.0]
+        kink_rates += [float(rate)] * len(ends) or [0.0]
+        counts.append(max(1, len(ends)))
+        slopes += [-np.inf] * math.isfinite(low) + [0.0] * middle + [np.inf] * math.isfinite(high)
     return _pieces(counts, kinks, kink_rates, slopes, np.zeros(len(slopes)))
 
 
 def _interval(sense: str, right: float, width: float) -> tuple[float, float]:
     """Return the ends of a row's interval at lam = 0; `width` is NaN without a range."""
-    free = math.isnan(width)
+    free = math.isnan(width) or math.isinf(right)
     if sense == "L":
         return (-math.inf if free else right - abs(width)), right
     if sense == "G":

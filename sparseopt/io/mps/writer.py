@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from sparseopt.errors import ProblemError
 from sparseopt.io.mps.model import MpsModel
-from sparseopt.io.mps.reader import MARK
+from sparseopt.io.mps.reader import INFINITE, MARK
 from sparseopt.io.strict_json import dumps
 
 
@@ -36,8 +37,29 @@ def format_mps(model: MpsModel) -> str:
     Returns
     -------
     str
+
+    Raises
+    ------
+    ProblemError
+        When a finite number is so large that every reader takes it for infinite.
     """
+    _require_finite(model)
     return "\n".join(_lines(model)) + "\n"
+
+
+def _require_finite(model: MpsModel) -> None:
+    for what, values in (
+        ("right-hand side", model.b),
+        ("slope of a right-hand side", model.b_bar),
+        ("constant of the objective", model.constant),
+        ("range", np.zeros(0) if model.ranges is None else model.ranges),
+    ):
+        large = values[np.isfinite(values) & (np.abs(values) >= INFINITE)]
+        if large.size:
+            raise ProblemError(
+                f"the {what} {large[0]:g} would be read as infinite: MPS ends below {INFINITE:g}; "
+                "save the problem as .npz, or in other units"
+            )
 
 
 def _lines(model: MpsModel) -> Iterator[str]:
