@@ -451,7 +451,7 @@ def test_a_finite_number_that_would_be_read_as_infinite_is_not_written(tmp_path:
     assert list(tmp_path.iterdir()) == []
 
 
-INFINITE = """\
+ONE_ROW = """\
     NAME t
     ROWS
      N obj
@@ -466,8 +466,8 @@ INFINITE = """\
 """
 
 
-def infinite_row(sense: str, side: str, width: str | None) -> str:
-    text = INFINITE.replace(" L row", f" {sense} row").replace("rhs row 5", f"rhs row {side}")
+def one_row(sense: str, side: str, width: str | None) -> str:
+    text = ONE_ROW.replace(" L row", f" {sense} row").replace("rhs row 5", f"rhs row {side}")
     old, new = ("r row 7", f"r row {width}") if width else ("    RANGES\n     r row 7\n", "")
     assert old in text
     return text.replace(old, new)
@@ -488,7 +488,7 @@ def infinite_row(sense: str, side: str, width: str | None) -> str:
 def test_infinite_right_hand_sides_and_ranges_mean_what_highs_reads(
     sense: str, side: str, width: str | None, large: str, tmp_path: Path
 ) -> None:
-    text = infinite_row(sense, side.format(large), width and width.format(large))
+    text = one_row(sense, side.format(large), width and width.format(large))
     path = write(tmp_path / "a.mps", text)
     highs = highspy.Highs()
     highs.setOptionValue("output_flag", False)
@@ -502,7 +502,7 @@ def test_infinite_right_hand_sides_and_ranges_mean_what_highs_reads(
 
 
 def test_a_row_without_limits_leaves_a_program_unbounded(tmp_path: Path) -> None:
-    for text in (infinite_row("L", "1e30", None), infinite_row("G", "1", "1e30")):
+    for text in (one_row("L", "1e30", None), one_row("G", "1", "1e30")):
         for sense in ("", "OBJSENSE MAX\n    "):
             text = text.replace("ROWS", f"{sense}ROWS").replace(
                 "obj -1", "obj 1" if sense else "obj -1"
@@ -525,13 +525,28 @@ def test_a_row_without_limits_leaves_a_program_unbounded(tmp_path: Path) -> None
 def test_infinite_numbers_that_mean_nothing_are_refused(
     old: str, new: str, message: str | None, tmp_path: Path
 ) -> None:
-    text = '* sparseopt-mps {"version": 1}\n' + textwrap.dedent(INFINITE)
+    text = '* sparseopt-mps {"version": 1}\n' + textwrap.dedent(ONE_ROW)
     if message is None:
         text, message = text.replace("row 5", "row 1e30"), r"no point satisfies row >?= inf"
     assert old in text
     (tmp_path / "a.mps").write_text(text.replace(old, new))
     with pytest.raises(ProblemError, match=message):
         load_problem(tmp_path / "a.mps")
+
+
+@pytest.mark.parametrize("sense", ["MIN", "MAX"])
+@pytest.mark.parametrize("bounds", ["", "LO BND x -0", "FX BND x -0", "UP BND x -0\n LO BND x -3"])
+@pytest.mark.parametrize(("row", "width"), [("L", "2"), ("G", "2"), ("E", "2"), ("E", "-2")])
+def test_a_negative_zero_at_an_end_of_an_interval_is_zero(
+    row: str, width: str, bounds: str, sense: str, tmp_path: Path
+) -> None:
+    text = textwrap.dedent(one_row(row, "-0", width))
+    text = text.replace("ROWS", f"OBJSENSE {sense}\nROWS")
+    text = text.replace("ENDATA", f"BOUNDS\n {bounds}\nENDATA") if bounds else text
+    (tmp_path / "a.mps").write_text(text)
+    problem = load_problem(tmp_path / "a.mps")
+    save_problem(problem, tmp_path / "b.mps")
+    assert load_problem(tmp_path / "b.mps").fingerprint() == problem.fingerprint()
 
 
 def test_other_families_are_refused(tmp_path: Path) -> None:

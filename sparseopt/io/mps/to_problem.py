@@ -67,9 +67,10 @@ def problem_of(model: MpsModel) -> ParametricLP | PiecewiseLinearProgram:
             form="inequality" if model.senses[0] == "L" else "equality",
             names=names,
         )
+    # No negative zeros: written from the other end of an interval, they would come back positive.
     sign = -1.0 if model.maximize else 1.0
     cost, rate = 0.0 + sign * model.c, 0.0 + sign * model.c_bar
-    phi, base = _bounded_costs(cost, rate, model.lower, model.upper)
+    phi, base = _bounded_costs(cost, rate, 0.0 + model.lower, 0.0 + model.upper)
     # Every function of the general form is zero at its first kink: the rest is a constant.
     k0, k1, k2 = (0.0 + sign * model.constant).tolist()
     offset = [math.fsum([k0, *(cost * base)]), math.fsum([k1, *(rate * base)]), k2]
@@ -128,7 +129,8 @@ def _row_intervals(model: MpsModel) -> Pieces:
     slopes: list[float] = []
     counts = []
     ranges = np.full(len(model.rows), np.nan) if model.ranges is None else model.ranges
-    for sense, right, rate, width in zip(model.senses, model.b, model.b_bar, ranges, strict=True):
+    b, b_bar = 0.0 + model.b, 0.0 + model.b_bar
+    for sense, right, rate, width in zip(model.senses, b, b_bar, ranges, strict=True):
         low, high = _interval(sense, float(right), float(width))
         ends = [end for end in (low, high) if math.isfinite(end)]
         middle = 1 if ends else 2
