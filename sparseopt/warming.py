@@ -12,6 +12,7 @@ from sparseopt.compiling import Mode, override
 from sparseopt.errors import ParamError
 from sparseopt.families import families
 from sparseopt.problems import LADLasso, Problem
+from sparseopt.result import Limit
 
 
 def warm_up(
@@ -34,6 +35,8 @@ def warm_up(
     ------
     ParamError
         When there is no such kind.
+    KeyboardInterrupt
+        At Ctrl-C.
 
     Examples
     --------
@@ -45,9 +48,15 @@ def warm_up(
         for number, (kind, (name, settings)) in enumerate(samples.items()):
             if on_progress is not None:
                 on_progress(kind, number / len(samples))
-            solve(generators.generate(name, seed=0, **settings))
+            _solve(generators.generate(name, seed=0, **settings))
             if kind in _MORE:
-                solve(_MORE[kind]())
+                _solve(_MORE[kind]())
+
+
+def _solve(problem: Problem) -> None:
+    # A solve takes Ctrl-C for its own end, and here it is meant for all of them.
+    if solve(problem).limit is Limit.INTERRUPTED:
+        raise KeyboardInterrupt
 
 
 def _ising() -> Problem:

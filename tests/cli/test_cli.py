@@ -146,6 +146,21 @@ def test_b_bar_names_the_second_right_hand_side_for_every_command(tmp_path):
     assert "not for a result" in refused(run("info", out, *told))
 
 
+def test_one_ctrl_c_ends_a_warm_up(monkeypatch):
+    turns = []
+
+    def interrupted(problem):
+        turns.append(problem.kind)
+        return sparseopt.Result(status=Status.NO_SOLUTION, limit=Limit.INTERRUPTED)
+
+    monkeypatch.setattr("sparseopt.warming.solve", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        sparseopt.warm_up(["lad-lasso", "dantzig-selector"])
+    assert len(turns) == 1
+    assert refused(run("warm-up"), 130) == "error: interrupted"
+    assert len(turns) == 2
+
+
 # ---- solve
 
 
