@@ -45,6 +45,9 @@ _QUESTIONS: Mapping[str, tuple[tuple[str, ...], str]] = {
 }
 """Fields of SolveParams about each parameter, and which problems have it."""
 
+_COUNTS: Mapping[str, str] = {"node_limit": "node limit", "iteration_limit": "iteration limit"}
+"""Limits of SolveParams that are for some backends only, and what they are called."""
+
 
 class Feature(StrEnum):
     """What a backend can do with the problems of its families."""
@@ -332,6 +335,9 @@ class Backend(ABC):
     families : frozenset of str
         Names of the families of problems that it takes; see :mod:`sparseopt.families`.
     features : frozenset of Feature
+    limits : frozenset of str
+        Which of "node_limit" and "iteration_limit" it keeps; of others a note says that they were
+        ignored.
     options : mapping of str to Option
     api_version : int
         The :data:`API_VERSION` it was written for.
@@ -344,6 +350,7 @@ class Backend(ABC):
     extra: ClassVar[str | None] = None
     families: ClassVar[frozenset[str]] = frozenset()
     features: ClassVar[frozenset[Feature]]
+    limits: ClassVar[frozenset[str]] = frozenset()
     options: ClassVar[Mapping[str, Option]] = {}
     api_version: ClassVar[int] = API_VERSION
     factorises: ClassVar[bool] = False
@@ -414,6 +421,7 @@ class Backend(ABC):
                 control.warm_start = warm_start
             else:
                 control.notes.append(f"{self.name} takes no warm start; it was ignored")
+        self.note_limits(control)
         # What a rounding to zero or an overflow does is the algorithm's affair, not that of the
         # caller's np.seterr: these are NumPy's own settings.
         usual = np.errstate(divide="warn", over="warn", under="ignore", invalid="warn")
@@ -438,6 +446,15 @@ class Backend(ABC):
             kind=problem.kind,
             notes=(*control.notes, *result.notes),
         ).frozen()
+
+    def note_limits(self, control: Control) -> None:
+        """Add a note about each limit of nodes or iterations that is asked for and not kept.
+
+        :meth:`solve` calls this, and so does a backend that lets another one do its work.
+        """
+        for name, limit in _COUNTS.items():
+            if getattr(control.params, name) is not None and name not in self.limits:
+                control.notes.append(f"{self.name} takes no {limit}; it was ignored")
 
     def _guarded(
         self, problem: Problem, params: SolveParams, options: Mapping[str, Any], control: Control

@@ -67,7 +67,9 @@ class SolveParams:
     abs_gap : float, default 0.0
         Absolute gap at which an answer counts as optimal.
     node_limit, iteration_limit : int, optional
-        Limits of tree searches and of iterations.
+        Limits of tree searches and of iterations or pivots, for the backends that keep them
+        (:attr:`Backend.limits <sparseopt.backend.Backend>`); the others say in a note that they
+        ignored them.
     threads : int, optional
         Threads of BLAS, numba and the backend together. Default: BLAS with one, or with all of
         the process where a backend factorises matrices of 4e6 entries or more; columns and nodes

@@ -59,6 +59,7 @@ class Adapter(Backend):
             Feature.DUAL_BOUND,
         }
     )
+    limits: ClassVar[frozenset[str]] = frozenset({"node_limit", "iteration_limit"})
     options: ClassVar[Mapping[str, Option]] = {
         "max_entries": Option(
             float, 5e7, "Largest number of matrix entries to form and to hand over.", low=1.0

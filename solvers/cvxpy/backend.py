@@ -56,6 +56,7 @@ class Cvxpy(Adapter):
             Feature.DUAL_BOUND,
         }
     )
+    limits: ClassVar[frozenset[str]] = frozenset({"iteration_limit"})
     options: ClassVar[Mapping[str, Option]] = {
         "max_entries": Adapter.options["max_entries"],
         **OPTIONS,

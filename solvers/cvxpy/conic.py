@@ -224,6 +224,10 @@ def _arguments(
     for table, value in ((_THREADS, params.threads), (_ITERATIONS, params.iteration_limit)):
         if value is not None and solver in table:
             found[table[solver]] = value
+    note = f"no iteration limit of {solver} is known; it was ignored"
+    unknown = params.iteration_limit is not None and solver not in _ITERATIONS
+    if unknown and note not in control.notes:
+        control.notes.append(note)
     return found | {name: _value(text) for name, text in settings.items()}
 
 

@@ -54,6 +54,7 @@ class CvxpyRelaxation(Backend):
             Feature.CERTIFICATE,
         }
     )
+    limits: ClassVar[frozenset[str]] = frozenset({"iteration_limit"})
     options: ClassVar[Mapping[str, Option]] = OPTIONS
 
     def supports(self, problem: Problem) -> tuple[bool, str]:

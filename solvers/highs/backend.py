@@ -50,6 +50,7 @@ class Highs(Adapter):
             Feature.CERTIFICATE,
         }
     )
+    limits: ClassVar[frozenset[str]] = frozenset({"iteration_limit"})
     options: ClassVar[Mapping[str, Option]] = {
         "max_entries": Option(
             float, 5e7, "Largest number of matrix entries to form and to hand to HiGHS.", low=1.0

@@ -45,6 +45,7 @@ class HighsCCG(Backend):
             Feature.CERTIFICATE,
         }
     )
+    limits: ClassVar[frozenset[str]] = frozenset({"iteration_limit"})
     options: ClassVar[Mapping[str, Option]] = {
         "start": Option(int, 100, "Columns, and rows, to start with.", low=1),
         "batch": Option(int, 30, "Columns, and rows, that a round adds at least.", low=1),

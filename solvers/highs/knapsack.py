@@ -167,7 +167,7 @@ class _Program:
             size=self.size,
             params={
                 name: getattr(params, name)
-                for name in ("rel_gap", "abs_gap", "seed", "threads", "verbose", "iteration_limit")
+                for name in ("rel_gap", "abs_gap", "seed", "threads", "verbose")
             },
         )
         if isinstance(found, Limit):
@@ -186,6 +186,8 @@ class _Program:
 
 def _loaded(tables: BudgetTables, budget: int, size: float, control: Control) -> Instance:
     instance = Instance(control)
+    # HiGHS has none for a tree.
+    instance.iteration_limit = None
     instance.set_gaps(min(control.params.rel_gap, 1e-9), control.params.abs_gap)
     instance.load(knapsack_program(tables, budget, size))
     return instance

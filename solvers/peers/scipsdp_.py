@@ -64,6 +64,7 @@ class ScipSdp(Backend):
     summary: ClassVar[str] = "SCIP-SDP (the program scipsdp): branch and bound over SDPs or LPs"
     families: ClassVar[frozenset[str]] = frozenset({"misdp"})
     features: ClassVar[frozenset[Feature]] = frozenset({Feature.EXACT, Feature.DUAL_BOUND})
+    limits: ClassVar[frozenset[str]] = frozenset({"node_limit"})
     options: ClassVar[Mapping[str, Option]] = {
         "relaxation": Option(str, "sdp", "solved in the nodes", choices=("sdp", "lp")),
         "program": Option(

@@ -31,6 +31,7 @@ class StatsmodelsQuantReg(Backend):
     extra = "peers"
     families = frozenset({"parametric"})
     features = frozenset({Feature.HEURISTIC, Feature.SINGLE})
+    limits: ClassVar[frozenset[str]] = frozenset({"iteration_limit"})
     options: ClassVar[Mapping[str, Option]] = {
         "tolerance": Option(float, 1e-6, "QuantReg's p_tol: change of the coefficients.", low=0.0)
     }

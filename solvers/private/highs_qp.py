@@ -45,6 +45,7 @@ class HighsQP(Backend):
     requires: ClassVar[tuple[str, ...]] = ("highspy",)
     families: ClassVar[frozenset[str]] = frozenset({"private"})
     features: ClassVar[frozenset[Feature]] = frozenset({Feature.EXACT, Feature.DUAL_BOUND})
+    limits: ClassVar[frozenset[str]] = frozenset({"iteration_limit"})
     options: ClassVar[Mapping[str, Option]] = {"max_entries": Adapter.options["max_entries"]}
 
     def _solve(

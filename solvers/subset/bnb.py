@@ -46,6 +46,7 @@ class SubsetBranchAndBound(Backend):
     features: ClassVar[frozenset[Feature]] = frozenset(
         {Feature.EXACT, Feature.DUAL_BOUND, Feature.CERTIFICATE}
     )
+    limits: ClassVar[frozenset[str]] = frozenset({"node_limit"})
     options: ClassVar[Mapping[str, Option]] = {
         "pool": Option(int, 5000, "columns whose inner products are held at most", low=1),
         "batch": Option(int, SubsetSettings().batch, "nodes that are proven together", low=1),

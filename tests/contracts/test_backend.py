@@ -31,9 +31,12 @@ from sparseopt import (
     Status,
     UnsupportedProblem,
     Verdict,
+    generators,
 )
 from sparseopt.backend import Control, Progress
+from sparseopt.families import families
 from sparseopt.problems import STRS
+from sparseopt.registry import get_backend
 
 
 def press_ctrl_c(times: int = 1, every: float = 0.05) -> threading.Thread:
@@ -478,6 +481,59 @@ def test_a_warm_start_reaches_only_backends_that_take_one():
     assert seen[1] is BEST
     assert cold.notes == ("scripted takes no warm start; it was ignored",)
     assert warm.notes == ()
+
+
+@pytest.mark.parametrize("kept", ["node_limit", "iteration_limit"])
+def test_a_limit_that_a_backend_does_not_keep_is_noted(kept):
+    class Limited(Scripted):
+        limits = frozenset({kept})
+
+    asked = {"node_limit": 5, "iteration_limit": 7}
+    (note,) = sparseopt.solve(PROBLEM, backend=Limited(), **asked).notes
+    other = {"node_limit": "iteration limit", "iteration_limit": "node limit"}[kept]
+    assert note == f"scripted takes no {other}; it was ignored"
+    assert sparseopt.solve(PROBLEM, backend=Limited(), **{kept: 3}).notes == ()
+    assert len(sparseopt.solve(PROBLEM, backend=Scripted(), **asked).notes) == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    first(
+        4,
+        [
+            ("homotopy", "dantzig-selector"),
+            ("strs-bnb", "strs"),
+            ("irls", "robust-subspace"),
+            ("highs", "dantzig-selector"),
+            ("highs-ccg", "dantzig-selector"),
+            ("highs-knapsack", "l0-graphical-model"),
+            ("l0-tables", "l0-graphical-model"),
+            ("misdp-bnb", "misdp"),
+            ("misdp-oa", "misdp"),
+            ("nearest-point", "embedding-fit"),
+            ("scip", "strs"),
+            ("strs-oa", "strs"),
+            ("subset-bnb", "sparse-regression"),
+        ],
+    ),
+)
+def test_every_limit_is_kept_or_noted(name, kind):
+    small = {kind: made for family in families().values() for kind, made in family.small.items()}
+    generator, settings = small[kind]
+    problem = generators.generate(generator, seed=0, **settings)
+    asked = {"node_limit": 1, "iteration_limit": 1}
+    lam = {"lam": 0.1} if problem.parameter == "lam" else {}
+    result = sparseopt.solve(problem, backend=name, **lam, **asked)
+    kept = {each for each in asked if not any(_said(each) in note for note in result.notes)}
+    assert kept == get_backend(name).limits
+    stopped = {Limit.NODE: "node_limit", Limit.ITERATION: "iteration_limit"}.get(result.limit)
+    assert stopped is None or stopped in kept
+    if "iteration_limit" in kept:
+        assert stopped is not None or (result.iterations or 0) <= 1
+
+
+def _said(limit):
+    return f"takes no {limit.replace('_', ' ')}; it was ignored"
 
 
 # ---- the clock

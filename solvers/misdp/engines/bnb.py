@@ -66,6 +66,7 @@ class SemidefiniteBranchAndBound(Backend):
             Feature.CERTIFICATE,
         }
     )
+    limits: ClassVar[frozenset[str]] = frozenset({"node_limit"})
     options: ClassVar[Mapping[str, Option]] = {
         **SEARCH_OPTIONS,
         "solutions": Option(

@@ -56,6 +56,7 @@ class OuterApproximationBackend(Backend):
             Feature.CERTIFICATE,
         }
     )
+    limits: ClassVar[frozenset[str]] = frozenset({"node_limit"})
     options: ClassVar[Mapping[str, Option]] = {
         **SEARCH_OPTIONS,
         "master": Option(

@@ -57,6 +57,7 @@ class ComponentBranchAndBound(Backend):
     features: ClassVar[frozenset[Feature]] = frozenset(
         {Feature.EXACT, Feature.DUAL_BOUND, Feature.CERTIFICATE}
     )
+    limits: ClassVar[frozenset[str]] = frozenset({"node_limit"})
     options: ClassVar[Mapping[str, Option]] = {
         "starts": Option(int, 32, "columns from which supports are sought, of each kind", low=1),
         "kernel": Option(int, 300, "variables that the branch and bound takes at most", low=1),

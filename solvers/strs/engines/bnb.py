@@ -60,6 +60,7 @@ class SphereBranchAndBound(Backend):
             Feature.CERTIFICATE,
         }
     )
+    limits: ClassVar[frozenset[str]] = frozenset({"node_limit"})
     options: ClassVar[Mapping[str, Option]] = {
         "starts": Option(int, 3, "how many of the best truncations are improved by swaps", low=1),
         "polish_nodes": Option(

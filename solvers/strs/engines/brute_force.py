@@ -37,6 +37,7 @@ class BruteForce(Backend):
     features: ClassVar[frozenset[Feature]] = frozenset(
         {Feature.EXACT, Feature.DUAL_BOUND, Feature.CERTIFICATE}
     )
+    limits: ClassVar[frozenset[str]] = frozenset({"node_limit"})
     options: ClassVar[Mapping[str, Option]] = {
         "max_supports": Option(int, 200_000, "refuse problems with more supports than this", low=1)
     }

@@ -51,6 +51,7 @@ class ConvexIntegerProgram(Backend):
     features: ClassVar[frozenset[Feature]] = frozenset(
         {Feature.RELAXATION, Feature.WARM_START, Feature.DUAL_BOUND}
     )
+    limits: ClassVar[frozenset[str]] = frozenset({"node_limit", "iteration_limit"})
     options: ClassVar[Mapping[str, Option]] = {
         "solver": Option(str, "scip", "the solver of the program", choices=("scip", "gurobi")),
         "parts": Option(int, 5, "N: half the parts of each direction's range", low=1),

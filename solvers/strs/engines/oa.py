@@ -51,6 +51,7 @@ class SphereOuterApproximation(Backend):
             Feature.CERTIFICATE,
         }
     )
+    limits: ClassVar[frozenset[str]] = frozenset({"node_limit", "iteration_limit"})
     options: ClassVar[Mapping[str, Option]] = {
         "master": Option(
             str, "highs", "the solver of the mixed-integer masters", choices=("highs", "scip")

@@ -47,6 +47,7 @@ class AnnealedSelection(Backend):
     features: ClassVar[frozenset[Feature]] = frozenset(
         {Feature.HEURISTIC, Feature.WARM_START, Feature.CALLBACK}
     )
+    limits: ClassVar[frozenset[str]] = frozenset({"node_limit", "iteration_limit"})
     options: ClassVar[Mapping[str, Option]] = {
         "restarts": Option(int, 4, "how many chains there are", low=1),
         "iterations": Option(int, 40, "moves of each chain", low=0),
@@ -92,6 +93,8 @@ class AnnealedSelection(Backend):
                 equivalent = problem.as_strs()
             if equivalent is not None:
                 return _exact(problem, equivalent, params, control)
+        if params.node_limit is not None:
+            control.notes.append("annealing has no tree; the node limit was ignored")
         limits: list[Limit] = []
 
         def stop(reached: Limit | None) -> None:
@@ -227,6 +230,7 @@ def _exact(
 ) -> Result:
     """Solve the equivalent subproblem; objective and bound are the selection's."""
     engine = SphereBranchAndBound()
+    engine.note_limits(control)
     defaults = {name: option.default for name, option in engine.options.items()}
     result = engine._solve(equivalent, params, defaults, control)
     if result.x is None or result.bound is None:

@@ -57,6 +57,7 @@ class SphereRelaxation(Backend):
             Feature.CERTIFICATE,
         }
     )
+    limits: ClassVar[frozenset[str]] = frozenset({"iteration_limit"})
     options: ClassVar[Mapping[str, Option]] = {
         "tolerance": Option(
             float, 1e-5, "relative residual and relative gap at which the ADMM ends", low=0.0

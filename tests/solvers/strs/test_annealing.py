@@ -126,6 +126,15 @@ def test_the_number_of_moves_can_be_limited():
     assert result.iterations <= 4
 
 
+def test_a_limit_that_the_engine_in_charge_does_not_keep_is_noted():
+    asked = {"node_limit": 3, "iteration_limit": 3}
+    (note,) = (n for n in sparseopt.solve(shifted("linear"), **asked).notes if "ignored" in n)
+    assert note == "strs-bnb takes no iteration limit; it was ignored"
+    problem = shifted("quadratic", lam=0.01)
+    (note,) = (n for n in sparseopt.solve(problem, **asked).notes if "ignored" in n)
+    assert note == "annealing has no tree; the node limit was ignored"
+
+
 def test_a_time_limit_leaves_an_incumbent():
     problem = shifted("quadratic", lam=0.01, n=100, D=40)
     result = sparseopt.solve(problem, time_limit=0.0)
