@@ -99,8 +99,8 @@ class Method:
         fixed = self.selection in _KERNELS or self.selection == "sparse-logistic"
         if self.kernel is not None and fixed:
             raise ParamError(
-                f"selection={self.selection!r} has a kernel of its own; give selection='kernel' "
-                "for another one"
+                f"selection={self.selection!r} has a kernel of its own; for another one give "
+                "selection='kernel', or 'none' to test all variables"
             )
         if self.signs not in ("any", "positive"):
             raise ParamError(f"signs is {self.signs!r}; expected 'any' or 'positive'")

@@ -341,7 +341,7 @@ def test_names_come_from_data_frames():
         ({"x": np.full((60, 8), np.nan)}, "nan"),
         ({"x": np.ones(60)}, "a single variable is a matrix with one column"),
         ({"selection": "lasso"}, "sparse-logistic, none"),
-        ({"selection": "strs", "kernel": "gaussian"}, "a kernel of its own"),
+        ({"selection": "strs", "kernel": "gaussian"}, "give selection='kernel', or 'none'"),
         ({"d": 0}, "d is 0"),
         ({"d": [1, 9]}, "d is 9"),
         ({"d": []}, "at least one"),
