@@ -146,6 +146,27 @@ def test_b_bar_names_the_second_right_hand_side_for_every_command(tmp_path):
     assert "not for a result" in refused(run("info", out, *told))
 
 
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("check", "INSTANCE", "r.json", "--seconds", "600"), "--seconds is for --exact"),
+        (("solve", "INSTANCE", "--plot-x", "log"), "--plot-x is for --plot FILE"),
+        (("generate", "mean-shift", "--json", "-o", "a.npz"), "--json is for --list"),
+        (("generate", "--list", "-o", "a.npz"), "--output is for writing an instance"),
+        (("generate", "--list", "--seed", "0"), "--seed is for writing an instance"),
+        (("generate", "nothing", "--list"), "'nothing'"),
+    ],
+)
+def test_options_without_effect_are_refused(instance, arguments, says):
+    given = [instance if each == "INSTANCE" else each for each in arguments]
+    assert says in refused(run(*given))
+
+
+def test_one_generator_is_listed():
+    (row,) = json.loads(run("generate", "mean-shift", "--list", "--json").stdout)
+    assert row["name"] == "mean-shift"
+
+
 def test_one_ctrl_c_ends_a_warm_up(monkeypatch):
     turns = []
 

@@ -61,6 +61,13 @@ def test_options_reach_the_selection(files):
         (["--lam", "best"], "auto or cv"),
         (["--alpha", "2"], "alpha is 2.0"),
         (["--set", "restart=1"], "restart"),
+        (["--selection", "none", "-d", "2"], "-d is for --selection strs | quadratic | gaussian"),
+        (["--selection", "none", "--backend", "scip"], "--backend is for --selection strs"),
+        (["--selection", "none", "--time-limit", "60"], "--time-limit is for --selection strs"),
+        (["--selection", "sparse-logistic", "--lam", "1"], "--lam is for --selection strs"),
+        (["--selection", "sparse-logistic", "--bandwidth", "1"], "not for sparse-logistic"),
+        (["--kernel", "gaussian"], "--kernel is for --selection none, not for strs"),
+        (["--c", "1"], "--c is for --selection quadratic | none, not for strs"),
         (["--plot", "missing/a.png"], "no folder"),
     ],
 )

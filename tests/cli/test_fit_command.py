@@ -76,6 +76,9 @@ def test_classes(tmp_path):
     assert json.loads(done.stdout)["rule"] == "given"
 
 
+LAD = ("lad", "TABLE", "--target", "target")
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -96,6 +99,14 @@ def test_classes(tmp_path):
         (["svm", "TABLE", "--target", "target"], "Only binary classification"),
         (["lad", "TABLE", "--target", "target", "--lam", "-1"], "'lam' parameter"),
         (["lad", "nothing.csv", "--target", "y"], "nothing.csv"),
+        ([*LAD, "--lam", "1", "--by", "cv"], "--by is to choose lam, which is given: leave one"),
+        ([*LAD, "--lam", "1", "--folds", "3"], "--folds is to choose lam, which is given"),
+        ([*LAD, "--by", "aic", "--folds", "3"], "--folds is for --by cv | 1se, not for aic"),
+        ([*LAD, "--folds", "3"], "--folds is for --by cv | 1se, not for ebic"),
+        (
+            ["best-subset", "TABLE", "--target", "target", "--by", "bic", "--set", "size=2"],
+            "--by is to choose size",
+        ),
     ],
 )
 def test_wrong_input_is_one_line(table, arguments, message):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sparseopt.cli.reading.settings import InstanceFile, b_bar_option
+from sparseopt.cli.reading.settings import InstanceFile, b_bar_option, given
 from sparseopt.cli.showing.exits import ExitCode
 from sparseopt.cli.showing.outputs import print_json
 from sparseopt.cli.showing.progress import ProgressLine
@@ -62,6 +62,8 @@ def check(
         if b_bar is not None:
             raise ParamError("--b-bar is for an MPS file; --exact reads .npz")
         return _check_exactly(instance, result, seconds, rel_gap, as_json)
+    if given("seconds"):
+        raise ParamError("--seconds is for --exact: give it, or leave --seconds out")
     import sparseopt
     from sparseopt import Verdict
     from sparseopt.io import load_result

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any, Literal
 
@@ -171,7 +172,19 @@ def _estimator(model: str, given: dict[str, Any], settings: dict[str, str]) -> A
         raise ParamError(
             f"{unknown[0]} is no parameter of the model {model}; it has: {', '.join(sorted(known))}"
         )
+    _require_use(kind, wanted)
     return kind(**wanted)
+
+
+def _require_use(kind: Any, wanted: dict[str, Any]) -> None:
+    """Refuse rules and folds beside what is to be chosen, and folds beside other rules."""
+    spelt = {"rule": "--by", "cv": "--folds"}
+    for fixed, name in product(("lam", "size"), spelt):
+        if fixed in wanted and name in wanted:
+            raise ParamError(f"{spelt[name]} is to choose {fixed}, which is given: leave one out")
+    rule = wanted.get("rule", getattr(kind, "_default_rule", "cv"))
+    if "cv" in wanted and rule not in ("cv", "1se"):
+        raise ParamError(f"--folds is for --by cv | 1se, not for {rule}")
 
 
 def _value(text: str) -> Any:

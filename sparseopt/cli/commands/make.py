@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from sparseopt.cli.reading.settings import InstanceFile, b_bar_option, settings_option
+from sparseopt.cli.reading.settings import InstanceFile, b_bar_option, given, settings_option
 from sparseopt.cli.showing.exits import ExitCode
 from sparseopt.cli.showing.outputs import check_target, print_json
 from sparseopt.cli.showing.progress import ProgressLine
@@ -21,7 +21,9 @@ _FACTS = ("name", "generator", "reference", "license", "citation")
 @click.option("-o", "--output", type=_FILE, metavar="FILE", help="Where the instance goes.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
 @settings_option("A setting of the generator; may be repeated.")
-@click.option("--list", "listing", is_flag=True, help="List the generators and their settings.")
+@click.option(
+    "--list", "listing", is_flag=True, help="List the generators, or NAME, and their settings."
+)
 @click.option("--json", "as_json", is_flag=True, help="With --list: print JSON and nothing else.")
 def generate(
     name: str | None,
@@ -33,8 +35,13 @@ def generate(
 ) -> ExitCode:
     """Write the synthetic instance NAME; the same name, seed and settings give the same file."""
     if listing:
-        _list(as_json)
+        for option in ("output", "seed", "settings"):
+            if spelt := given(option):
+                raise ParamError(f"{spelt} is for writing an instance: leave it or --list out")
+        _list(name, as_json)
         return ExitCode.ANSWER
+    if as_json:
+        raise ParamError("--json is for --list: give it, or leave --json out")
     if name is None:
         raise ParamError("give the name of a generator; `sparseopt generate --list` has them all")
     import sparseopt
@@ -58,28 +65,29 @@ def generate(
     return ExitCode.ANSWER
 
 
-def _list(as_json: bool) -> None:
+def _list(name: str | None, as_json: bool) -> None:
+    """Print all generators, or one."""
     from sparseopt import generators
 
-    names = generators.names()
+    names = generators.names() if name is None else (name,)
     if as_json:
         print_json(
             [
                 {
-                    "name": name,
-                    "description": generators.describe(name),
-                    "settings": generators.settings(name),
+                    "name": each,
+                    "description": generators.describe(each),
+                    "settings": generators.settings(each),
                 }
-                for name in names
+                for each in names
             ]
         )
         return
     from sparseopt.cli.showing.tables import print_table
 
     rows = []
-    for name in names:
-        defaults = " ".join(f"{key}={value}" for key, value in generators.settings(name).items())
-        rows.append((name, generators.describe(name), defaults))
+    for each in names:
+        defaults = " ".join(f"{key}={value}" for key, value in generators.settings(each).items())
+        rows.append((each, generators.describe(each), defaults))
     print_table(("generator", "what", "settings with their defaults"), rows, left=3)
 
 

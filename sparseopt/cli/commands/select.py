@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sparseopt.cli.reading.settings import InstanceFile
+from sparseopt.cli.reading.settings import InstanceFile, refuse_unused
 from sparseopt.cli.showing.exits import ExitCode
 from sparseopt.cli.showing.outputs import check_target, headline, print_json, stdout_kept_clean
 from sparseopt.cli.showing.progress import ProgressLine
@@ -78,11 +78,8 @@ def select(
 
     The rules: cross-validation, AIC, BIC, EBIC, the theoretical lam, stability selection.
     """
+    refuse_unused(_TAKES, "--by", by)
     asked = {key: value for key, value in given.items() if value is not None}
-    for key in asked:
-        if by not in _TAKES[key]:
-            name = "-n" if key == "n" else f"--{key.replace('_', '-')}"
-            raise ParamError(f"{name} is for --by {' | '.join(_TAKES[key])}, not for {by}")
     if plot is not None:
         from sparseopt.pictures import check_picture
 

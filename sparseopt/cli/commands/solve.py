@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sparseopt.cli.reading.settings import InstanceFile, b_bar_option, settings_option
+from sparseopt.cli.reading.settings import InstanceFile, b_bar_option, given, settings_option
 from sparseopt.cli.showing.exits import ExitCode, explain, say
 from sparseopt.cli.showing.outputs import check_target, headline, print_json, stdout_kept_clean
 from sparseopt.cli.showing.progress import ProgressLine
@@ -88,6 +88,8 @@ def solve(
     import sparseopt
     from sparseopt.io import load_result
 
+    if plot is None and given("plot_x"):
+        raise ParamError("--plot-x is for --plot FILE: give it, or leave --plot-x out")
     params = sparseopt.SolveParams(**_asked(question, lam, sizes), verbose=verbose)
     _check_targets(instance, output, plot)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sparseopt.cli.reading.settings import settings_option
+from sparseopt.cli.reading.settings import refuse_unused, settings_option
 from sparseopt.cli.showing.exits import ExitCode
 from sparseopt.cli.showing.outputs import check_target, print_json, stdout_kept_clean
 from sparseopt.cli.showing.progress import ProgressLine
@@ -19,6 +19,20 @@ if TYPE_CHECKING:
 _FILE = click.Path(path_type=Path)
 _SELECTIONS = ("strs", "quadratic", "gaussian", "sparse-logistic", "none")
 _KERNELS = ("linear", "quadratic", "gaussian")
+_SOLVED = ("strs", "quadratic", "gaussian")
+_SPLIT = (*_SOLVED, "sparse-logistic")
+_TAKES = {
+    "d": _SPLIT,
+    "split": _SPLIT,
+    "lam": _SOLVED,
+    "time_limit": _SOLVED,
+    "backend": _SOLVED,
+    "settings": _SOLVED,
+    "signs": ("strs", "quadratic"),
+    "bandwidth": (*_SOLVED, "none"),
+    "c": ("quadratic", "none"),
+    "kernel": ("none",),
+}
 
 
 @click.command("two-sample", short_help="Test whether two samples differ, and in what.")
@@ -74,6 +88,7 @@ def two_sample(
     Files are tables (.csv, .tsv, .txt) or arrays (.npy), one observation a row. One part of each
     sample chooses the variables that differ most, a permutation test on the rest decides.
     """
+    refuse_unused(_TAKES, "--selection", selection)
     if plot is not None:
         from sparseopt.pictures import check_picture
 

@@ -1,12 +1,16 @@
-"""What several commands share: an instance, by its file or name, ``--set`` and ``--b-bar``."""
+"""What several commands share: an instance, by its file or name, ``--set`` and ``--b-bar``.
+
+And how options are refused that would have no effect.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
+from click.core import ParameterSource
 
 from sparseopt.errors import ParamError
 
@@ -55,6 +59,45 @@ def b_bar_option(command: F) -> F:
         metavar="SET",
         help="The RHS set of an MPS file that is b_bar, the slope of the right-hand side.",
     )(command)
+
+
+def given(name: str) -> str | None:
+    """Return how an option of the running command is spelt where the person gave it.
+
+    Parameters
+    ----------
+    name : str
+        As the command's function calls it.
+
+    Returns
+    -------
+    str or None
+        Such as "--time-limit"; None where its default holds.
+    """
+    context = click.get_current_context()
+    if context.get_parameter_source(name) is not ParameterSource.COMMANDLINE:
+        return None
+    return next(each.opts[-1] for each in context.command.params if each.name == name)
+
+
+def refuse_unused(takes: Mapping[str, Sequence[str]], option: str, value: str) -> None:
+    """Refuse options that have no effect beside this value of another option.
+
+    Parameters
+    ----------
+    takes : mapping of str to sequence of str
+        For options, as the command's function calls them, the values that they are for.
+    option, value : str
+        The other option, as it is spelt, and what it is.
+
+    Raises
+    ------
+    ParamError
+        Naming the option that was given, and what it is for.
+    """
+    for name, values in takes.items():
+        if value not in values and (spelt := given(name)) is not None:
+            raise ParamError(f"{spelt} is for {option} {' | '.join(values)}, not for {value}")
 
 
 def _parse(_: click.Context, __: click.Parameter, texts: tuple[str, ...]) -> dict[str, str]:
