@@ -167,6 +167,23 @@ def test_one_generator_is_listed():
     assert row["name"] == "mean-shift"
 
 
+@pytest.mark.parametrize("width", [40, 60])
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("info",), ("instance", "kind", "size", "robust-subspace", "largest_block")),
+        (("backends",), ("version", "available", "features", "yes", "certificate", "dual_bound,")),
+    ],
+)
+def test_narrow_terminals_cut_no_words(arguments, words, width, monkeypatch):
+    monkeypatch.setenv("COLUMNS", str(width))
+    narrow = run(*arguments).stdout
+    monkeypatch.setenv("COLUMNS", "400")
+    wide = run(*arguments).stdout
+    assert set(words) <= set(narrow.split())
+    assert sorted(narrow.split()) == sorted(wide.split())
+
+
 def test_one_ctrl_c_ends_a_warm_up(monkeypatch):
     turns = []
 

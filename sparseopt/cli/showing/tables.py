@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -21,7 +22,9 @@ _ROWS, _SIZES = 12, 40
 _WIDE = 160
 """Columns where nobody looks at a terminal: lines in a log or a pipe need no folding at 80."""
 _WHOLE = 32
-"""Characters of a row's name that are not folded."""
+"""Characters of a word that are not folded."""
+_BETWEEN = 2
+"""Blanks after a column."""
 _STYLES = {
     "verified": "green",
     "optimal": "green",
@@ -72,24 +75,43 @@ def print_table(
     *,
     words_last: bool = False,
 ) -> None:
-    """Print a table under column heads.
+    """Print a table under column heads; on a narrow terminal cells fold between their words.
 
-    The first `left` columns hold words, and the last one where `words_last`; the others numbers.
+    Where the words do not fit side by side, lines are longer than the terminal is wide. The first
+    `left` columns hold words, and the last one where `words_last`; the others numbers.
     """
-    table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
-    cells = [[Text(printable(cell)) for cell in row] for row in rows]
-    # The name in a row's first cell stays in one piece, as others look for it.
-    name = min(_WHOLE, max((len(row[0]) for row in cells), default=0))
-    for i, column in enumerate(columns):
-        words = i < left or (words_last and i == len(columns) - 1)
-        least = name if i == 0 else None
-        justify: Literal["left", "right"] = "left" if words else "right"
-        table.add_column(column, justify=justify, overflow="fold", min_width=least)
-    for row in cells:
-        table.add_row(*row)
+    cells = [[printable(cell) for cell in row] for row in rows]
     console = _console()
+    room = console.width - _BETWEEN * len(columns)
+    widths = _widths([list(each) for each in zip(columns, *cells, strict=True)], room)
+    console.width += max(0, sum(widths) - room)
+    table = Table(box=None, padding=(0, _BETWEEN, 0, 0), header_style="bold")
+    for i, (column, width) in enumerate(zip(columns, widths, strict=True)):
+        words = i < left or (words_last and i == len(columns) - 1)
+        justify: Literal["left", "right"] = "left" if words else "right"
+        table.add_column(column, justify=justify, overflow="fold", width=width)
+    for row in cells:
+        table.add_row(*map(Text, row))
     console.print()
     console.print(table)
+
+
+def _widths(columns: Sequence[Sequence[str]], room: int) -> list[int]:
+    """Return how wide columns are: as their cells, or cut to one width with which they fit.
+
+    None is narrower than its longest word; the first cells of rows are names, in one piece as
+    others look for them.
+    """
+    whole = [max(map(cell_len, cells)) for cells in columns]
+    least = []
+    for i, cells in enumerate(columns):
+        pieces = [piece for cell in cells for piece in (cell.split() if i else [cell])]
+        least.append(min(_WHOLE, max(map(cell_len, pieces), default=0)))
+    for cap in range(room, 0, -1):
+        widths = [min(full, max(word, cap)) for full, word in zip(whole, least, strict=True)]
+        if sum(widths) <= room:
+            return widths
+    return least
 
 
 def print_result(result: Result, problem: Problem | None = None) -> None:
