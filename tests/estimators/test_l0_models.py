@@ -45,6 +45,31 @@ def test_best_subsets_of_every_size_are_those_of_all_subsets():
     assert BestSubset(rule="cv").fit(X, y).size_ >= 3
 
 
+@pytest.mark.parametrize("rule", ["ebic", "cv"])
+@pytest.mark.parametrize("unit", [1e-10, 1e10])
+def test_the_unit_of_a_column_changes_no_model(unit, rule):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(100, 3))
+    y = 2.0 * X[:, 0] + rng.normal(size=100)
+    one = BestSubset(rule=rule).fit(X, y)
+    units = np.array([1.0, 1.0, unit])
+    other = BestSubset(rule=rule).fit(X * units, y)
+    assert other.size_ == one.size_ >= 1 and other.verdict_ == "verified"
+    assert other.rss_ == pytest.approx(one.rss_, rel=1e-9)
+    assert other.coef_ * units == pytest.approx(one.coef_, rel=1e-9)
+
+
+@pytest.mark.parametrize("ridge", [0.0, 0.1])
+def test_the_unit_of_the_response_changes_no_model(ridge):
+    y = DIABETES.target.to_numpy()
+    one, other = (BestSubset(ridge=ridge).fit(DIABETES.data, unit * y) for unit in (1.0, 1e-9))
+    assert other.size_ == one.size_ > 0
+    assert 1e18 * other.rss_ == pytest.approx(one.rss_, rel=1e-9)
+    assert ((y - one.predict(DIABETES.data)) ** 2).sum() == pytest.approx(
+        one.rss_[one.size_] - ridge * len(y) * (one.coef_**2).sum(), rel=1e-9
+    )
+
+
 def test_a_model_without_residuals_is_taken():
     X = DIABETES.data.to_numpy()
     model = BestSubset().fit(X, X[:, 2] - 2.0 * X[:, 5] + 7.0)

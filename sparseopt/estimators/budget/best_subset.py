@@ -119,12 +119,14 @@ class BestSubset(SparseData, LinearPrediction, BudgetEstimator):
         mask = np.zeros((len(kept), len(kept)), dtype=bool)
         mask[0, 1:] = True
         names = ["y", *np.array(names_of(self), dtype=object)[self._kept]]
-        how: dict[str, Any] = {"scaling": "rss", "ridge": float(self.ridge), "names": names}
+        how: dict[str, Any] = {"ridge": float(self.ridge), "names": names}
         problem = L0GraphicalModel(data[:, kept], mask, sample_weights=counts, **how)
         self._follow(problem)
         path = self.path_
-        others = float(problem.null_losses()[1:].sum())
-        self.rss_ = problem.observations * (path.objective - others)
+        # The path's objective is a sum over all columns, in which y's loss may be lost.
+        columns, thetas = problem.columns(slice(None)), np.array([path.at(k) for k in path.budgets])
+        means = ((columns[:, :1] - columns[:, 1:] @ thetas.T) ** 2).mean(axis=0)
+        self.rss_ = problem.observations * (means + self.ridge * (thetas**2).sum(axis=1))
         self.supports_ = [self._kept[path.selected(int(k))] for k in path.budgets]
         exact = np.flatnonzero(self.rss_ <= _EXACT * self.rss_[0])
         if self.size is not None:
