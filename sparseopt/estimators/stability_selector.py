@@ -13,9 +13,17 @@ from sklearn.utils._param_validation import HasMethods, Interval
 from sklearn.utils.validation import check_is_fitted
 
 from sparseopt.estimators.common.base import NeedsTarget, forget
+from sparseopt.estimators.parametric.clime import CLIME
+from sparseopt.estimators.parametric.differential_network import DifferentialNetwork
 from sparseopt.estimators.parametric.lad_lasso import LADLasso
+from sparseopt.estimators.parametric.matrix_dantzig import MatrixDantzig
+from sparseopt.estimators.parametric.quantile_process import QuantileProcess
+from sparseopt.estimators.parametric.sparse_lda import SparseLDA
 from sparseopt.problems.base import Array
 from sparseopt.selection.stability import stability_selection
+
+_WITHOUT_HALVES = (CLIME, DifferentialNetwork, MatrixDantzig, QuantileProcess, SparseLDA)
+"""Their paths are not over one coefficient for each variable, or not of observations."""
 
 
 class StabilitySelector(NeedsTarget, SelectorMixin, BaseEstimator):  # type: ignore[misc]
@@ -26,8 +34,9 @@ class StabilitySelector(NeedsTarget, SelectorMixin, BaseEstimator):  # type: ign
 
     Parameters
     ----------
-    estimator : estimator of this package with a path, optional
-        Its intercept and its scales are used; lam is not. Default: LADLasso().
+    estimator : BasisPursuit, DantzigSelector, LADLasso, QuantileLasso or L1SVC, optional
+        Or one of your own with a path of such a problem. Its intercept and its scales are used; lam
+        is not. Default: LADLasso().
     threshold : float, default 0.75
         Share of the halves that must choose a variable at some lam.
     false_choices : float, default 1.0
@@ -95,8 +104,19 @@ class StabilitySelector(NeedsTarget, SelectorMixin, BaseEstimator):  # type: ign
         Returns
         -------
         self
+
+        Raises
+        ------
+        TypeError
+            When the halves of the data have no path of this estimator.
         """
         model = LADLasso() if self.estimator is None else clone(self.estimator)
+        if isinstance(model, _WITHOUT_HALVES):
+            raise TypeError(
+                f"estimator is a {type(model).__name__}, whose path does not say which variables "
+                "are chosen; expected BasisPursuit, DantzigSelector, LADLasso, QuantileLasso or "
+                "L1SVC"
+            )
         data, target = model._read(X, y)
         forget(self, "feature_names_in_")
         if hasattr(model, "feature_names_in_"):

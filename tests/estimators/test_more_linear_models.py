@@ -211,6 +211,14 @@ def test_stability_selection_is_the_librarys():
     assert len(kept[-1].coef_) == len(names)
 
 
+@pytest.mark.parametrize(
+    "name", ["CLIME", "DifferentialNetwork", "MatrixDantzig", "QuantileProcess", "SparseLDA"]
+)
+def test_stability_selection_names_the_estimators_that_it_takes(name):
+    with pytest.raises(TypeError, match=rf"is a {name}, .* expected BasisPursuit, Dantzig.* L1SVC"):
+        StabilitySelector(getattr(estimators, name)()).fit(DATA, TARGET.mean() < TARGET)
+
+
 @pytest.mark.thorough(after=6)
 @pytest.mark.parametrize(
     "module", [each.name for each in pkgutil.iter_modules(estimators.__path__)]
