@@ -37,6 +37,43 @@ def in_words(kind: str) -> str:
     return words[0].upper() + words[1:]
 
 
+def with_intercept_name(names: Sequence[str]) -> list[str]:
+    """Return the names of columns, and last that of an intercept, in brackets where it is taken.
+
+    Parameters
+    ----------
+    names : sequence of str
+
+    Examples
+    --------
+    >>> with_intercept_name(["age", "bmi"]), with_intercept_name(["intercept"])
+    (['age', 'bmi', 'intercept'], ['intercept', '(intercept)'])
+    """
+    last = "intercept"
+    while last in names or f"({last})" in names:
+        last = f"({last})"
+    return [*names, last]
+
+
+def intercept_in(names: Sequence[str]) -> str:
+    """Return what the intercept is called among the names of coefficients, if there is one.
+
+    Parameters
+    ----------
+    names : sequence of str
+        As :func:`with_intercept_name` has them.
+
+    Examples
+    --------
+    >>> intercept_in(["intercept", "(intercept)"])
+    '(intercept)'
+    """
+    last = "intercept"
+    while f"({last})" in names:
+        last = f"({last})"
+    return last
+
+
 class NamedValues(Mapping[str, float]):
     """Numbers by name, such as coefficients; what is printed are those that are not zero.
 
@@ -75,6 +112,11 @@ class NamedValues(Mapping[str, float]):
         order = np.argsort(-np.abs(self.values_), kind="stable")
         return {self.names[k]: float(self.values_[k]) for k in order if self.values_[k] != 0.0}
 
+    def slopes(self) -> dict[str, float]:
+        """Return those that are not zero, the largest first, without an intercept."""
+        last = intercept_in(self.names)
+        return {name: value for name, value in self.nonzero().items() if name != last}
+
     def to_frame(self) -> pd.DataFrame:
         """Return a table with one row for each name (needs pandas)."""
         import pandas as pd
@@ -83,8 +125,7 @@ class NamedValues(Mapping[str, float]):
 
     def short(self) -> str:
         """Return the largest ones in one line, without an intercept."""
-        found = self.nonzero()
-        found.pop("intercept", None)
+        found = self.slopes()
         shown = ", ".join(f"{name} {value:.4g}" for name, value in list(found.items())[:_LISTED])
         more = len(found) - _LISTED
         return shown + (f", and {more} more" if more > 0 else "") if found else "none"
@@ -97,8 +138,7 @@ class NamedValues(Mapping[str, float]):
 
     def sketch(self) -> str:
         """Return the largest ones as bars, an SVG element; without an intercept."""
-        found = [(name, value) for name, value in self.nonzero().items() if name != "intercept"]
-        return bars(dict(found[:_LISTED]))
+        return bars(dict(list(self.slopes().items())[:_LISTED]))
 
     def _repr_html_(self) -> str:
         return _table("", {name: f"{value:.6g}" for name, value in self.nonzero().items()})

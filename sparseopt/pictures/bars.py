@@ -32,8 +32,7 @@ def plot_values(
     -------
     matplotlib Axes
     """
-    found = shown.nonzero()
-    found.pop("intercept", None)
+    found = shown.slopes()
     drawn = list(found.items())[:max_bars]
     ax = axes(ax)
     place = np.arange(len(drawn))

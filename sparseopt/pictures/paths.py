@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from sparseopt.cards import intercept_in
 from sparseopt.errors import ParamError
 from sparseopt.paths.base import PathResult
 from sparseopt.paths.columns import ColumnwisePath
@@ -41,7 +42,7 @@ def plot_path(
     *,
     x: Scale | Literal["auto"] = "auto",
     max_labels: int = 8,
-    exclude: Sequence[str] = ("intercept",),
+    exclude: Sequence[str] | None = None,
     linewidth: float = 1.4,
 ) -> Axes:
     r"""Draw the coefficients of a path against the parameter.
@@ -65,8 +66,9 @@ def plot_path(
         them on which the path is not squeezed against its end.
     max_labels : int, default 8
         At most so many coefficients are named; fewer where there is no room.
-    exclude : sequence of str, default ("intercept",)
-        Names of coefficients that are neither drawn, nor counted, nor part of the l1 norm.
+    exclude : sequence of str, optional
+        Names of coefficients that are neither drawn, nor counted, nor part of the l1 norm. Default:
+        that of the intercept.
     linewidth : float, default 1.4
         In points.
 
@@ -108,7 +110,8 @@ def plot_path(
         raise ParamError(f"a path of lam can be drawn, got {type(path).__name__}")
     require_matplotlib()
     names = list(path.names)
-    shown = ~np.isin(names, list(exclude)) if exclude else np.ones(len(names), bool)
+    left_out = [intercept_in(names)] if exclude is None else list(exclude)
+    shown = ~np.isin(names, left_out) if left_out else np.ones(len(names), bool)
     if x == "auto":
         x = fitting_scale(path, shown)
     if isinstance(path, ParametricPath):

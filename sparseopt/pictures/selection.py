@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sparseopt.cards import intercept_in
 from sparseopt.pictures.style import axes, palette
 from sparseopt.problems.base import Array
 from sparseopt.selection.choice import KnotSelection
@@ -119,11 +120,12 @@ def plot_stability(result: StabilityResult, ax: Axes | None = None) -> Axes:
     share = count / result.subsamples
     start = float(place[np.isfinite(place)].max(initial=result.lam))
     names = result.problem.coefficient_names
+    intercept = intercept_in(names)
     chosen = set(result.support.tolist())
     colours = palette(ax)
     shades = itertools.cycle(colours.series[2:] + colours.series[:1])
     for j in np.unique(variable):
-        if names[j] == "intercept":  # never penalised, so in every model
+        if names[j] == intercept:  # never penalised, so in every model
             continue
         mine = variable == j
         lam = np.concatenate([[start], np.minimum(place[mine], start), [result.runs.end]])

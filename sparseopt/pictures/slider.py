@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from sparseopt.cards import in_words
+from sparseopt.cards import in_words, intercept_in, with_intercept_name
 from sparseopt.errors import ParamError
 from sparseopt.io.files import replacing
 from sparseopt.paths.parametric import ParametricPath, SparseRows
@@ -147,7 +147,7 @@ def _with_intercept(data: dict[str, Any], centre: Array, level: float) -> dict[s
     found = {
         "ptr": np.append(0, np.cumsum(np.bincount(row[kept], minlength=count) + 1)).tolist(),
         "index": np.append(index[kept], np.full(count, d))[order].tolist(),
-        "names": [*data["names"][:d], "intercept"],
+        "names": with_intercept_name(data["names"][:d]),
         "hidden": [d],
     }
     for part, start in (("value", level), ("rate", 0.0)):
@@ -159,6 +159,7 @@ def _with_intercept(data: dict[str, Any], centre: Array, level: float) -> dict[s
 
 def _segments(low: Any, high: Any, rows: SparseRows, names: Any) -> dict[str, Any]:
     named = [str(name) for name in names]
+    intercept = intercept_in(named)
     return {
         "low": low.tolist(),
         "high": [value if np.isfinite(value) else None for value in high.tolist()],
@@ -167,5 +168,5 @@ def _segments(low: Any, high: Any, rows: SparseRows, names: Any) -> dict[str, An
         "value": rows.value.tolist(),
         "rate": rows.rate.tolist(),
         "names": named,
-        "hidden": [j for j, name in enumerate(named) if name == "intercept"],
+        "hidden": [j for j, name in enumerate(named) if name == intercept],
     }

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 
-from sparseopt.cards import Card, NamedValues
+from sparseopt.cards import Card, NamedValues, intercept_in
 from sparseopt.paths.base import PathResult
 from sparseopt.paths.columns import ColumnwisePath
 from sparseopt.paths.parametric import ParametricPath, Side
@@ -92,7 +92,8 @@ class Selection(Card):
     def nonzeros(self) -> int:
         """Number of coefficients that are not zero; an intercept is not counted."""
         names = self.problem.coefficient_names
-        return sum(names[j] != "intercept" for j in self.support.tolist())
+        intercept = intercept_in(names)
+        return sum(names[j] != intercept for j in self.support.tolist())
 
     def refit(self) -> Array:
         """Return the coefficients fitted anew on the support, without a penalty, shape (p,).

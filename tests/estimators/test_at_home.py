@@ -132,6 +132,19 @@ def test_coefficients_have_names_where_there_are_coefficients():
         assert hasattr(model, "coefficients_") == (hasattr(model, "predict"))
 
 
+@pytest.mark.parametrize("name", ["LADLasso", "SparseLogisticRegression", "BestSubset"])
+def test_a_column_called_intercept_is_not_the_intercept(name):
+    columns = {X.columns[0]: "intercept", X.columns[1]: "(intercept)"}
+    model = small(name).fit(X.rename(columns=columns), target(name))
+    table = model.coefficients_
+    assert list(table)[:2] == ["intercept", "(intercept)"] and list(table)[-1] == "((intercept))"
+    assert table["intercept"] == model.coef_.flat[0]
+    assert table["((intercept))"] == model.intercept_
+    assert "((intercept))" in str(table) and "((intercept))" not in table.short()
+    named = getattr(model.result_.problem, "coefficient_names", list(table))
+    assert len(set(named)) == len(named)
+
+
 def parts(model):
     return [(type(one).__name__, one) for one in model]
 

@@ -30,7 +30,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sparseopt.api import solve
 from sparseopt.backend import Progress
-from sparseopt.cards import NamedValues
+from sparseopt.cards import NamedValues, with_intercept_name
 from sparseopt.estimators.common.columns import given_names, mean, names_of, spread
 from sparseopt.estimators.common.observations import SparseData, by_rows, weights_of
 from sparseopt.params import SolveParams
@@ -147,7 +147,7 @@ class _SparseCoefficients:
         return NamedValues(self._coefficient_names(), values)
 
     def _coefficient_names(self) -> list[str]:
-        return [*names_of(self), "intercept"]
+        return with_intercept_name(names_of(self))
 
 
 class LinearPrediction(_SparseCoefficients, RegressorMixin):  # type: ignore[misc]

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from sparseopt.cards import with_intercept_name
 from sparseopt.problems.base import Array, is_sparse
 from sparseopt.problems.fields import column_names
 
@@ -261,7 +262,7 @@ def with_intercept(X: Any, scales: Array, names: list[str] | None) -> tuple[Any,
     scales : array of shape (d,)
     names : list of d str, or None
     """
-    named = None if names is None else [*names, "intercept"]
+    named = None if names is None else with_intercept_name(names)
     ones = np.ones((X.shape[0], 1))
     both = (
         sp.csr_array(sp.hstack([X, sp.csr_array(ones)])) if is_sparse(X) else np.hstack([X, ones])

@@ -134,5 +134,6 @@ class MatrixDantzig(SparseData, MultiOutputMixin, LinearPrediction, PathEstimato
         """Return "column,response" for each coefficient and intercept of several responses."""
         if self._single:
             return super()._coefficient_names()
-        intercepts = [f"intercept,{name}" for name in self._responses]
+        last = super()._coefficient_names()[-1]
+        intercepts = [f"{last},{name}" for name in self._responses]
         return [*self.result_.problem.coefficient_names, *intercepts]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sparseopt.cards import with_intercept_name
 from sparseopt.errors import ProblemError
 from sparseopt.installed import Deferred
 from sparseopt.problems.base import Array, as_matrix, as_vector, is_sparse
@@ -176,7 +177,7 @@ class PenalisedL1(L1Problem):
     @property
     def coefficient_names(self) -> list[str]:
         names = column_names(self.names, self.X.shape[1])
-        return [*names, "intercept"] if self.fit_intercept else names
+        return with_intercept_name(names) if self.fit_intercept else names
 
     @property
     def penalty_weights(self) -> Array:

@@ -9,6 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from sparseopt.cards import with_intercept_name
 from sparseopt.errors import ProblemError
 from sparseopt.problems.base import Array, as_vector
 from sparseopt.problems.fields import as_weights, check_flag
@@ -97,7 +98,8 @@ class SparseLogisticRegression(SubsetProblem):
     @property
     def coefficient_names(self) -> list[str]:
         """The name of each entry of a point."""
-        return super().coefficient_names + ["intercept"] * self.fit_intercept
+        names = super().coefficient_names
+        return with_intercept_name(names) if self.fit_intercept else names
 
     @cached_property
     def counts(self) -> Array:
