@@ -19,6 +19,7 @@ from sparseopt.estimators import (
     MomentSubspace,
     NeighbourhoodGraph,
     RobustSubspace,
+    SparseLDA,
     SparseLogisticRegression,
     SparsePCA,
     SparseRegression,
@@ -165,9 +166,11 @@ def test_few_heavy_rows_are_as_many_as_they_weigh():
 
 
 def test_a_class_without_weight_is_named():
-    for model in (SparseLogisticRegression(), DifferentialNetwork()):
+    for model in (SparseLogisticRegression(), DifferentialNetwork(), L1SVC(), SparseLDA()):
         with pytest.raises(ValueError, match="class"):
             model.fit(TUMOURS, MALIGN, sample_weight=1 - MALIGN)
+    with pytest.raises(ValueError, match="one class has no weight; expected observations of both"):
+        L1SVC(lam=1.0).fit(TUMOURS, MALIGN, sample_weight=MALIGN)
 
 
 SPARSE = {

@@ -210,6 +210,23 @@ class TwoClasses(NeedsTarget, SparseData):
         return by_rows(X), place
 
 
+def refuse_one_class(labels: Array, counts: Array | None = None) -> None:
+    """Raise where the observations of one class weigh nothing.
+
+    Parameters
+    ----------
+    labels : array of shape (n,)
+    counts : array of shape (n,), optional
+        The weights of the observations. Default: 1.
+
+    Raises
+    ------
+    ValueError
+    """
+    if len(np.unique(labels if counts is None else labels[counts > 0.0])) < 2:
+        raise ValueError("one class has no weight; expected observations of both classes")
+
+
 class LinearClassification(_SparseCoefficients, TwoClasses, ClassifierMixin):  # type: ignore[misc]
     """A mixin of the linear classifiers of two classes, with coef_ (1, d) and intercept_ (1,)."""
 
@@ -514,6 +531,10 @@ class BinaryClassifier(LinearClassification, PathEstimator):
     def _read(self, X: Any, y: Any) -> tuple[Array, Array]:
         X, place = self._read_classes(X, y)
         return X, 2.0 * place - 1.0
+
+    def _pose(self, X: Array, y: Array, counts: Array | None) -> Any:
+        refuse_one_class(y, counts)
+        return super()._pose(X, y, counts)
 
     def _unpack(self, x: Array) -> None:
         super()._unpack(x)

@@ -99,8 +99,6 @@ class SparseLDA(base.BinaryClassifier):
 
     def _problem(self, X: Array, y: Array, counts: Array | None, names: list[str] | None) -> Any:
         times = np.ones(len(y)) if counts is None else counts
-        if min(times[y == c].sum() for c in (-1.0, 1.0)) == 0.0:
-            raise ValueError("one class has no weight; expected observations of both classes")
         means = np.array([mean(X[y == c], times[y == c]) for c in (-1.0, 1.0)])
         self.origin_ = (means.mean(axis=0) + self.origin_[0], 0.0)
         S = covariance(X, times, means, (y > 0.0).astype(int))

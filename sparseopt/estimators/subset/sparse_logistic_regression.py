@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, _fit_context
 
 from sparseopt.api import solve
-from sparseopt.estimators.common.base import LinearClassification
+from sparseopt.estimators.common.base import LinearClassification, refuse_one_class
 from sparseopt.estimators.common.columns import as_dense, given_names, location_and_scale
 from sparseopt.estimators.common.observations import weights_of
 from sparseopt.estimators.common.supports import CONSTRAINTS, numbers_of, unit_columns
@@ -110,8 +110,7 @@ class SparseLogisticRegression(LinearClassification, BaseEstimator):  # type: ig
         X = as_dense(X, type(self).__name__)
         counts = weights_of(sample_weight, X)
         X, place, counts = (each[counts > 0.0] for each in (X, place, counts))
-        if len(np.unique(place)) < 2:
-            raise ValueError("one class has no weight; expected observations of both classes")
+        refuse_one_class(place)
         n, d = float(counts.sum()), X.shape[1]
         centre, _ = location_and_scale(X, counts, self.fit_intercept, False)
         _, lengths = unit_columns(X, centre, counts)
