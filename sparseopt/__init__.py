@@ -34,6 +34,7 @@ for _type in (
     "sparseopt.selection.criteria:CriterionResult",
     "sparseopt.selection.choice:KnotSelection",
     "sparseopt.selection.cross_validation:CVResult",
+    "sparseopt.selection.rules:TheoryResult",
     "sparseopt.selection.stability:StabilityResult",
     "sparseopt.selection.graphs.choice:GraphSelection",
     "sparseopt.selection.graphs.stability:GraphStabilityResult",

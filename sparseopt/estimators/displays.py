@@ -134,7 +134,7 @@ class CrossValidationDisplay(_Display):
         Raises
         ------
         ParamError
-            When lam was given, or the estimator does not keep what its rule compared.
+            When no rule chose, or the rule compared nothing ("theory").
         """
         check_is_fitted(estimator)
         if not hasattr(estimator, "selection_"):

@@ -37,6 +37,7 @@ from sparseopt.selection.cross_validation import CVResult
 from sparseopt.selection.graphs.choice import GraphSelection
 from sparseopt.selection.graphs.roc import ROC
 from sparseopt.selection.graphs.stability import GraphStabilityResult
+from sparseopt.selection.rules import TheoryResult
 from sparseopt.selection.stability import StabilityResult
 from sparseopt.two_sample.result import TwoSampleTest
 
@@ -148,6 +149,14 @@ def _path(shown: PathResult, ax: Axes | None = None, **style: Any) -> Axes:
 @_draw.register(Problem)
 def _problem(shown: Problem, ax: Axes | None = None, **style: Any) -> Axes:
     raise ParamError(f"there is no picture of a {shown.kind} before it is solved: plot its result")
+
+
+@_draw.register(TheoryResult)
+def _theory(shown: TheoryResult, ax: Axes | None = None, **style: Any) -> Axes:
+    raise ParamError(
+        "a picture of a choice shows what was compared, and the rule 'theory' compares nothing: "
+        "plot the path (its result), or choose by another rule"
+    )
 
 
 @_draw.register(L0GraphicalModel)

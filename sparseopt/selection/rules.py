@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,13 +24,15 @@ from sparseopt.selection.samples import counts
 from sparseopt.selection.solving import exact_path, path_result
 from sparseopt.selection.stability import StabilityResult, stability_selection
 from sparseopt.selection.theory import noise_level, theoretical_lam
+from sparseopt.verbs import borrows
 
 
+@borrows
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class TheoryResult(Selection):
     """The theoretical lam and the solution there; see :class:`~sparseopt.selection.Selection`.
 
-    There is no criterion: `value` is lam.
+    There is no criterion: `value` is lam, and `plot` an error that says so.
 
     Attributes
     ----------
@@ -49,6 +51,10 @@ class TheoryResult(Selection):
         del facts["value"]
         more = {"formula": self.formula, "source": self.source, "sigma": self.sigma}
         return {**facts, **more}
+
+    if TYPE_CHECKING:  # lent by the top of the package, see sparseopt.verbs
+
+        def plot(self, ax: Any = None, **style: Any) -> Any: ...
 
 
 def select(

@@ -124,6 +124,10 @@ def test_what_has_no_such_picture_is_an_error_in_words():
     discriminant = SparseLDA(lam=0.1).fit(X, Y.mean() < Y)
     with pytest.raises(ParamError, match="this SparseLDA holds nothing that a rule compared"):
         CrossValidationDisplay.from_estimator(discriminant)
+    theory = LADLasso(rule="theory").fit(X, Y)
+    for draw in (lambda: CrossValidationDisplay.from_estimator(theory), theory.selection_.plot):
+        with pytest.raises(ParamError, match="'theory' compares nothing: plot the path"):
+            draw()
     chosen = SparseLDA(cv=2).fit(X, Y.mean() < Y)
     assert CrossValidationDisplay.from_estimator(chosen).shown is chosen.selection_
     with pytest.raises(ParamError, match="a NeighbourhoodGraph has no path"):
