@@ -194,6 +194,13 @@ def test_sparse_data_are_as_dense_ones(name):
             np.testing.assert_allclose(found, expected, rtol=1e-7, atol=1e-7)
 
 
+def test_clime_scores_sparse_data_as_dense_ones():
+    data = np.where(np.random.default_rng(0).random(WINE.shape) < 0.3, 0.0, WINE)
+    model = CLIME(lam=0.1).fit(data)
+    for form in (sp.csr_array, sp.csc_matrix):
+        assert model.score(form(data)) == pytest.approx(model.score(data), rel=1e-12)
+
+
 def test_what_would_not_fit_into_memory_is_refused_with_its_size():
     wide = sp.csr_array((1000, 10**6))
     with pytest.raises(ValueError, match=r"BestSubset needs it dense: .* 8 GB"):

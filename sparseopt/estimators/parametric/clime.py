@@ -17,7 +17,7 @@ from sparseopt.estimators.common.columns import (
     location_and_scale,
     refuse_constants,
 )
-from sparseopt.estimators.common.observations import NO_TARGET, SparseData, observed
+from sparseopt.estimators.common.observations import NO_TARGET, SparseData, by_rows, observed
 from sparseopt.problems.base import Array
 from sparseopt.problems.parametric import networks
 from sparseopt.result import Verdict
@@ -143,7 +143,8 @@ class CLIME(SparseData, PathEstimator):
     def score(self, X: Any, y: Any = None) -> float:
         """Return the mean Gaussian log-likelihood of data, minus infinity if not definite."""
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, order="C", reset=False) - self.location_
+        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, order="C", reset=False)
         if np.linalg.eigvalsh(self.precision_)[0] <= 0.0:
             return -np.inf
-        return float(log_likelihood(X.T @ X / len(X), self.precision_))
+        S = covariance(by_rows(X), np.ones(X.shape[0]), self.location_[None])
+        return float(log_likelihood(S, self.precision_))
