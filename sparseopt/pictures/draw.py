@@ -105,13 +105,21 @@ def _draw(shown: Any, ax: Axes | None = None, **style: Any) -> Any:
     for fitted, display in _DISPLAYS.items():
         if hasattr(shown, fitted):
             return resolve(display).from_estimator(shown, ax=ax, **style).ax_
-    unfitted = " that is not fitted: call fit first" if hasattr(shown, "fit") else ""
-    if hasattr(shown, "steps"):
-        unfitted = " of several steps: draw its last one, pipeline[-1]"
     raise ParamError(
-        f"there is no picture of a {type(shown).__name__}{unfitted}; draw a result, a path, a "
-        "selection, an ROC curve, a two-sample test, coefficients or a fitted estimator"
+        f"there is no picture of a {type(shown).__name__}{_remedy(shown)}; draw a result, a path, "
+        "a selection, an ROC curve, a two-sample test, coefficients or a fitted estimator with one"
     )
+
+
+def _remedy(shown: Any) -> str:
+    """Return what can be done to an estimator without a picture; else nothing."""
+    if hasattr(shown, "steps"):
+        return " of several steps: draw its last one, pipeline[-1]"
+    # In scikit-learn's convention a fit sets attributes that end in an underscore.
+    if not hasattr(shown, "fit"):
+        return ""
+    fitted = any(not name.startswith("_") and name.endswith("_") for name in vars(shown))
+    return "" if fitted else " that is not fitted: call fit first"
 
 
 _DISPLAYS = {

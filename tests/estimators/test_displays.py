@@ -28,6 +28,7 @@ from sparseopt.estimators import (
     LADLasso,
     NeighbourhoodGraph,
     PathDisplay,
+    PrivateSynthesizer,
     QuantileLasso,
     QuantileProcess,
     RobustSubspace,
@@ -132,6 +133,13 @@ def test_what_has_no_such_picture_is_an_error_in_words():
     assert CrossValidationDisplay.from_estimator(chosen).shown is chosen.selection_
     with pytest.raises(ParamError, match="a NeighbourhoodGraph has no path"):
         PathDisplay.from_estimator(NeighbourhoodGraph(k=1).fit(DATA))
+
+
+def test_a_fitted_estimator_without_a_picture_is_not_called_unfitted():
+    model = PrivateSynthesizer(bounds={"age": (0, 100)}, delta=1e-3, atoms=16)
+    model.fit({"age": np.array([23.0, 41.0, 57.0])})
+    with pytest.raises(ParamError, match="no picture of a PrivateSynthesizer; draw a result"):
+        sparseopt.plot(model)
 
 
 def test_a_pipeline_is_drawn_by_its_last_step():
