@@ -141,6 +141,17 @@ def test_a_response_chooses_its_directions(task):
     assert classical.transform(X).shape == (160, 1)
 
 
+@pytest.mark.parametrize("names", [["a", "c", "e"], [1, 3, 5]])
+def test_labels_that_no_fit_has_seen_are_named(names):
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    y = np.where(X[:, 0] > 0.0, names[0], names[2])
+    model = SufficientSubspace(task="classification").fit(X, y)
+    assert model.score(X, y) > 0.0
+    y[3] = names[1]
+    with pytest.raises(ValueError, match=rf"not seen in fit: \[{names[1]!r}\]; expected those of"):
+        model.score(X, y)
+
+
 @pytest.mark.parametrize("other", ["x", [1], None, 1j, np.nan, 10**400], ids=repr)
 def test_one_label_of_another_type_moves_no_other_record(other):
     features = private.FeatureMap(

@@ -84,6 +84,30 @@ def repeated(X: Any, sample_weight: Any, who: str) -> Array:
     return np.repeat(np.arange(len(X)), counts.astype(int))
 
 
+def places_among(classes: Array, y: Array) -> Array:
+    """Return the place of each label among the classes of a fit, shape (n,).
+
+    Parameters
+    ----------
+    classes : array of shape (c,)
+        Increasing.
+    y : array of shape (n,)
+
+    Raises
+    ------
+    ValueError
+        Naming some labels that are none of them.
+    """
+    new = np.setdiff1d(y, classes)
+    if len(new):
+        raise ValueError(
+            f"y has labels that were not seen in fit: {new[:5].tolist()}; expected those of "
+            f"classes_: {classes[:5].tolist()}{', ...' if len(classes) > 5 else ''}. Leave out "
+            "the rows with others"
+        )
+    return np.searchsorted(classes, y)
+
+
 def folds_of_repeated(
     rows: Array, splits: Iterable[tuple[Array, Array]]
 ) -> list[tuple[Array, Array]]:

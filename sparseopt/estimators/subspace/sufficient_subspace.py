@@ -15,7 +15,7 @@ from sklearn.utils.validation import _check_y
 
 from sparseopt import problems
 from sparseopt.estimators.common.base import NeedsTarget
-from sparseopt.estimators.common.observations import folds_of_repeated, observed
+from sparseopt.estimators.common.observations import folds_of_repeated, observed, places_among
 from sparseopt.estimators.common.transformers import SubspaceTransformer
 from sparseopt.problems.base import Array
 from sparseopt.selection.dimension import dimension_errors
@@ -139,6 +139,11 @@ class SufficientSubspace(NeedsTarget, SubspaceTransformer):
 
         1 less the mean squared error over the variance, R2 for a regression; of a classification
         for the indicators of its classes.
+
+        Raises
+        ------
+        ValueError
+            When y has labels that the fit was not given.
         """
         points = self._centred(X)
         y = self._codes(_check_y(y, y_numeric=self.task == "regression", estimator=self))
@@ -149,4 +154,4 @@ class SufficientSubspace(NeedsTarget, SubspaceTransformer):
         """Return responses as numbers; a class as its place in `classes_`."""
         if self.task == "regression":
             return np.asarray(y, dtype=float)
-        return np.searchsorted(self.classes_, y).astype(float)
+        return places_among(self.classes_, y).astype(float)
