@@ -1,5 +1,6 @@
 """Best subsets, graphs, sparse components and two samples, against brute force and the library."""
 
+import re
 from itertools import combinations
 
 import numpy as np
@@ -172,6 +173,12 @@ def test_a_constant_column_has_no_neighbours():
 
 
 @pytest.mark.thorough
+@pytest.mark.parametrize("shape", [(14, 14), (5, 5), (13,), (13, 14), (1, 13)])
+def test_a_mask_of_other_columns_is_refused(shape):
+    with pytest.raises(ValueError, match=rf"has shape {re.escape(str(shape))}; X has 13 columns"):
+        GaussianGraphL0(candidates=np.ones(shape, dtype=bool)).fit(WINE.data)
+
+
 def test_two_samples():
     X, y = load_iris(return_X_y=True, as_frame=True)
     X, y = X[y > 0], y[y > 0]

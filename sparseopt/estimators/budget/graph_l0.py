@@ -103,6 +103,11 @@ class GraphL0(SparseData, BudgetEstimator):
         Returns
         -------
         self
+
+        Raises
+        ------
+        ValueError
+            When fewer than two columns vary, or a mask of candidates has another shape than (d, d).
         """
         X, _, counts = self._rows(X, NO_TARGET, sample_weight, least=4, ensure_min_features=2)
         data = self._columns(X, mean(X, counts))
@@ -110,7 +115,8 @@ class GraphL0(SparseData, BudgetEstimator):
         self._kept = nodes_of((data != data[0]).any(axis=0))
         self.scale_ = spread(data, np.ones(len(data)) if counts is None else counts, False)
         data = data[:, self._kept]
-        allowed = candidates_among(data, self.candidates, self._kept, counts)
+        d = self.n_features_in_
+        allowed = candidates_among(data, self.candidates, self._kept, counts, d)
         how = {"loss": self._loss, "ridge": float(self.ridge), "sample_weights": counts}
         names = given_names(self, self._kept)
         self._follow(L0GraphicalModel(data, allowed, **how, names=names))

@@ -35,7 +35,7 @@ def nodes_of(varies: Array) -> Array:
 
 
 def candidates_among(
-    data: Array, candidates: Any, nodes: Array, counts: Array | None
+    data: Array, candidates: Any, nodes: Array, counts: Array | None, d: int
 ) -> Candidates:
     """Return who may choose whom among the nodes.
 
@@ -49,13 +49,26 @@ def candidates_among(
         Places of the nodes among all columns.
     counts : array of shape (n,), or None
         How often each row counts.
+    d : int
+        How many columns there are.
+
+    Raises
+    ------
+    ValueError
+        When a mask is not of all columns.
     """
     if isinstance(candidates, Integral):
         # A Gaussian node needs more observations than candidates; 3 times 1/3 may be below 1.
         n = len(data) if counts is None else int(counts.sum() + 1e-6)
         most = min(int(candidates), max(n - 2, 1), data.shape[1] - 1)
         return Candidates.correlated(data, most, counts)
-    return Candidates.from_mask(np.asarray(candidates, dtype=bool)[np.ix_(nodes, nodes)])
+    mask = np.asarray(candidates, dtype=bool)
+    if mask.shape != (d, d):
+        raise ValueError(
+            f"candidates has shape {mask.shape}; X has {d} columns: expected a mask of shape "
+            f"{(d, d)}, whose row j says who may be a neighbour of column j, or a number"
+        )
+    return Candidates.from_mask(mask[np.ix_(nodes, nodes)])
 
 
 def in_all_columns(matrix: Any, nodes: Array, d: int) -> sp.csr_array:
