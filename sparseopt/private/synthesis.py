@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -75,7 +76,14 @@ class Synthesis:
         -------
         table : dict of str to array of shape (count,)
         label : array of shape (count,) or None
+
+        Raises
+        ------
+        ParamError
+            When the count is no whole number, or negative.
         """
+        if not isinstance(count, Integral) or count < 0:
+            raise ParamError(f"{count!r} rows were asked for; expected a whole number, 0 or more")
         rng = np.random.default_rng(seed)
         chosen = rng.choice(len(self.weights), size=count, p=self.weights)
         table = {name: values[chosen] for name, values in self.table.items()}

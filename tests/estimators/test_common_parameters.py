@@ -29,8 +29,10 @@ from sparseopt.estimators import (
     GaussianGraphL0,
     LADLasso,
     LADLassoCV,
+    MomentSubspace,
     QuantileLasso,
     QuantileProcess,
+    RobustSubspace,
     SparseLDA,
     SparseLogisticRegression,
     SparsePCA,
@@ -246,6 +248,36 @@ def test_errors_say_what_to_do():
         LADLasso(time_limit=1e-9).fit(X, y)
     with pytest.raises(BackendNotFound, match=r"'homotpy'; did you mean homotopy\?"):
         LADLasso(backend="homotpy").fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        (lambda: SparsePCA(n_components=3, n_nonzeros=[3, 4]).fit(X), r"a list of 3, one for each"),
+        (
+            lambda: SparsePCA(n_components=2, n_nonzeros=[3, 2.7]).fit(X),
+            r"\[3, 2.7\]; expected a w",
+        ),
+        (
+            lambda: SparsePCA(n_components=2, n_nonzeros=["a", "b"]).fit(X),
+            "expected a whole number",
+        ),
+        (lambda: SparsePCA(n_components=2, n_nonzeros=[3, 0]).fit(X), "whole number of 1 or more"),
+        (lambda: MomentSubspace(weights=[0, np.nan]).fit(X), "weights.* is nan; expected finite"),
+        (lambda: MomentSubspace(weights=[[0, 1]]).fit(X), r"weights has shape \(1, 2\)"),
+        (lambda: MomentSubspace(weights=["a"]).fit(X), "weights"),
+        (lambda: BestSubset().fit(X, y).at(2.5), "size is 2.5; expected a whole number from 0 to"),
+        (lambda: BestSubset().fit(X, y).at("a"), "size is 'a'; expected a whole number from 0 to"),
+        (lambda: GaussianGraphL0().fit(X).at(2.5), "budget is 2.5; expected a whole number from"),
+        (lambda: QuantileProcess().fit(X, y).predict_quantiles(X, 0.5), "0.5; expected a list of"),
+        (lambda: QuantileProcess().fit(X, y).predict_quantiles(X, []), "expected a list of levels"),
+        (lambda: QuantileProcess().fit(X, y).predict_quantiles(X, [0.5, 1]), "levels between 0"),
+        (lambda: RobustSubspace().fit(X).inverse_transform(X), "columns; expected 1, the coord"),
+    ],
+)
+def test_a_wrong_parameter_is_named_with_what_is_expected(call, says):
+    with pytest.raises(ValueError, match=says):
+        call()
 
 
 def test_an_intercept_is_neither_counted_nor_listed():

@@ -85,6 +85,15 @@ def test_synthetic_rows_train_a_classifier():
     assert classifier.score(iris.data[names].to_numpy(), iris.target) > 0.85
 
 
+@pytest.mark.parametrize("count", [-1, 2.5, "a"])
+def test_so_many_rows_cannot_be_drawn(count):
+    model = PrivateSynthesizer(bounds={"age": (0, 100)}, delta=1e-3, atoms=16)
+    model.fit({"age": np.array([23.0, 41.0, 57.0])})
+    with pytest.raises(ValueError, match=rf"{count!r} rows were asked for; expected a whole numb"):
+        model.sample(count)
+    assert len(model.sample(0)[0]["age"]) == 0
+
+
 def test_the_ledger_refuses_a_second_fit():
     features = private.FeatureMap([private.Number("x", 0.0, 1.0)])
     ledger = private.Ledger(epsilon=1.0, delta=1e-6)

@@ -13,6 +13,7 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from sparseopt.api import solve
+from sparseopt.errors import ParamError
 from sparseopt.estimators.common.base import forget
 from sparseopt.estimators.common.observations import observed
 from sparseopt.problems.base import Array
@@ -89,8 +90,18 @@ class BudgetEstimator(BaseEstimator):  # type: ignore[misc]
         -------
         estimator
             A fitted copy; this one stays as it is.
+
+        Raises
+        ------
+        ParamError
+            When it is no whole number, or the path does not reach that far.
         """
         check_is_fitted(self)
+        if not isinstance(budget, Integral):
+            raise ParamError(
+                f"{self._budget} is {budget!r}; expected a whole number from 0 to "
+                f"{self.path_.budgets[-1]}, as path_.budgets has them"
+            )
         other = copy.copy(self)
         forget(other, "selection_")
         setattr(other, self._budget, int(budget))

@@ -8,12 +8,35 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils._param_validation import HasMethods, Interval
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from sparseopt.api import solve
 from sparseopt.estimators.common.columns import as_dense, standardised
 from sparseopt.estimators.common.observations import SparseData, observed, repeated
 from sparseopt.problems.base import Array, Problem, is_sparse
+
+
+def one_for_each(n_nonzeros: Any, components: int) -> list[int]:
+    """Return how many nonzero entries each component may have.
+
+    Parameters
+    ----------
+    n_nonzeros : int, or sequence of int
+        The same for all components, or one for each.
+    components : int
+
+    Raises
+    ------
+    ValueError
+    """
+    sizes = [n_nonzeros] * components if isinstance(n_nonzeros, Integral) else list(n_nonzeros)
+    whole = all(isinstance(size, Integral) and int(size) >= 1 for size in sizes)
+    if not whole or len(sizes) != components:
+        raise ValueError(
+            f"n_nonzeros is {n_nonzeros!r}; expected a whole number of 1 or more, or a list of "
+            f"{components}, one for each of n_components"
+        )
+    return [int(size) for size in sizes]
 
 
 class ComponentsTransformer(
@@ -87,9 +110,25 @@ class SubspaceTransformer(ComponentsTransformer):
         self.components_: Array = components * np.where(largest < 0.0, -1.0, 1.0)
 
     def inverse_transform(self, X: Any) -> Array:
-        """Return the points of the subspace with coordinates X, shape (n, d)."""
+        """Return the points of the subspace with coordinates X, shape (n, d).
+
+        Parameters
+        ----------
+        X : array_like of shape (n, n_components)
+
+        Raises
+        ------
+        ValueError
+            When X has another number of columns.
+        """
         check_is_fitted(self)
-        points = np.asarray(X, dtype=float) @ self.components_
+        X, k = check_array(X, dtype=np.float64), len(self.components_)
+        if X.shape[1] != k:
+            raise ValueError(
+                f"X has {X.shape[1]} columns; expected {k}, the coordinates that transform "
+                "returns: one for each component"
+            )
+        points = X @ self.components_
         return np.asarray(points * getattr(self, "scale_", 1.0) + self.mean_)
 
     def score_samples(self, X: Any) -> Array:

@@ -12,7 +12,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sparseopt.api import solve
 from sparseopt.estimators.common import columns
 from sparseopt.estimators.common.observations import NO_TARGET, observed
-from sparseopt.estimators.common.transformers import ComponentsTransformer
+from sparseopt.estimators.common.transformers import ComponentsTransformer, one_for_each
 from sparseopt.problems.base import Array
 from sparseopt.problems.component.deflation import deflated, variances
 from sparseopt.problems.component.problem import SparseComponent
@@ -109,6 +109,12 @@ class SparsePCA(ComponentsTransformer):
         Returns
         -------
         self
+
+        Raises
+        ------
+        ValueError
+            When there are more components than columns, or n_nonzeros is not of whole numbers, one
+            for each component.
         """
         X, _, counts = observed(self, X, NO_TARGET, sample_weight)
         n, d = float(counts.sum()), X.shape[1]
@@ -118,7 +124,7 @@ class SparsePCA(ComponentsTransformer):
         rows = columns.as_dense(X, type(self).__name__) if d > _MANY else X
         Z = columns.root_of_covariance(rows, counts, self.mean_, self.scale_)
         Z *= 1.0 if self.standardize else np.sqrt(n / (n - 1.0))
-        sizes = np.broadcast_to(self.n_nonzeros, (self.n_components,))
+        sizes = one_for_each(self.n_nonzeros, self.n_components)
         names = columns.given_names(self)
         self.results_: list[Any] = []
         vectors: list[Array] = []

@@ -9,10 +9,36 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
+from sparseopt.errors import ParamError
 from sparseopt.paths.parametric import ParametricPath
 from sparseopt.problems.base import Array
 from sparseopt.problems.parametric.pieces import Pieces
 from sparseopt.problems.parametric.problem import PiecewiseLinearProgram
+
+
+def as_levels(quantiles: Any) -> list[float]:
+    """Return the levels of an array_like as numbers.
+
+    Parameters
+    ----------
+    quantiles : array_like of shape (m,)
+
+    Raises
+    ------
+    ParamError
+        When it is no list, is empty, or has something that is no level between 0 and 1.
+    """
+    levels = np.asarray(quantiles)
+    if levels.ndim != 1 or not levels.size or levels.dtype.kind not in "fiu":
+        raise ParamError(
+            f"quantiles is {quantiles!r}; expected a list of levels between 0 and 1, such as "
+            "[0.1, 0.5, 0.9]"
+        )
+    if not ((levels > 0.0) & (levels < 1.0)).all():
+        raise ParamError(f"quantiles is {quantiles!r}; expected levels between 0 and 1")
+    return [float(level) for level in levels]
 
 
 def program_in_odds(

@@ -14,7 +14,7 @@ from sparseopt.api import solve, with_verdict
 from sparseopt.errors import ParamError
 from sparseopt.estimators.common.base import PathRegressor
 from sparseopt.estimators.common.columns import as_dense, independent, names_of, with_intercept
-from sparseopt.estimators.parametric.levels import LevelsOfOdds, program_in_odds
+from sparseopt.estimators.parametric.levels import LevelsOfOdds, as_levels, program_in_odds
 from sparseopt.paths.quantiles import QuantilePath
 from sparseopt.problems.base import Array
 from sparseopt.problems.parametric.l1 import ones_or
@@ -160,5 +160,10 @@ class QuantileProcess(PathRegressor):
         X : array_like of shape (n, d)
         quantiles : array_like
             Levels, each strictly between 0 and 1.
+
+        Raises
+        ------
+        ParamError
+            When it is no list, is empty, or has something else.
         """
-        return np.column_stack([self.at(float(level)).predict(X) for level in quantiles])
+        return np.column_stack([self.at(float(level)).predict(X) for level in as_levels(quantiles)])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
@@ -95,13 +96,13 @@ class MomentSubspace(SubspaceTransformer):
         X = self._points(X)
         X = X[self._times(X, sample_weight)]
         points = self._standardised(X)
-        weights = np.asarray(self.weights, dtype=float)
-        self.eigenvalues_ = _profile(points, weights)
+        problem = problems.MomentSubspace(points, k=1, weights=self.weights)
+        self.eigenvalues_ = _profile(points, np.asarray(problem.weights))
         k = self.n_components
         if k == "profile":
             values = np.maximum(self.eigenvalues_, 1e-12 * self.eigenvalues_[0])
             k = 1 + int(np.argmax(values[:-1] / values[1:])) if values[0] > 0.0 else 1
-        W = self._solved(problems.MomentSubspace(points, k=int(k), weights=weights))
+        W = self._solved(replace(problem, k=int(k)))
         self._adopt(W, points)
         return self
 
