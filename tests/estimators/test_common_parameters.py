@@ -272,6 +272,11 @@ def test_errors_say_what_to_do():
         (lambda: QuantileProcess().fit(X, y).predict_quantiles(X, 0.5), "0.5; expected a list of"),
         (lambda: QuantileProcess().fit(X, y).predict_quantiles(X, []), "expected a list of levels"),
         (lambda: QuantileProcess().fit(X, y).predict_quantiles(X, [0.5, 1]), "levels between 0"),
+        (lambda: LADLassoCV(scoring="check").fit(X, y), "a LADLassoCV does not have; expected 'sq"),
+        (
+            lambda: LADLassoCV(scoring="neg_mean_pinball_loss").fit(X, y),
+            "QuantileLasso has a level",
+        ),
         (lambda: RobustSubspace().fit(X).inverse_transform(X), "columns; expected 1, the coord"),
     ],
 )

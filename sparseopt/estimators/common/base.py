@@ -31,6 +31,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from sparseopt.api import solve
 from sparseopt.backend import Progress
 from sparseopt.cards import NamedValues, with_intercept_name
+from sparseopt.errors import ParamError
 from sparseopt.estimators.common.columns import given_names, mean, names_of, spread
 from sparseopt.estimators.common.observations import SparseData, by_rows, weights_of
 from sparseopt.params import SolveParams
@@ -443,7 +444,7 @@ class PathEstimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         details: dict[str, Any] = {}
         by = self.rule or self._default_rule
         if by in ("cv", "1se"):
-            loss = _LOSSES.get(self.scoring or "", self.scoring)
+            loss = self._compared()
             folds = self._folds(X, y, groups)
             details = {
                 "folds": folds,
@@ -457,6 +458,17 @@ class PathEstimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
             self.result_.problem, by, result=self.result_, backend=self.backend, **details
         )
         return self._kept(chosen)
+
+    def _compared(self) -> str | None:
+        """Return the loss that cross-validation compares; None for the model's own."""
+        loss = _LOSSES.get(self.scoring or "", self.scoring)
+        if loss == "check" and not hasattr(self.result_.problem, "tau"):
+            raise ParamError(
+                f"scoring is {self.scoring!r}, the check loss at the level of a quantile, which a "
+                f"{type(self).__name__} does not have; expected 'squared', 'absolute', "
+                "'neg_mean_squared_error' or 'neg_mean_absolute_error'. QuantileLasso has a level"
+            )
+        return loss
 
     def _kept(self, chosen: Selection) -> tuple[float, str]:
         """Keep what the rule says of every lam, and return the one that it chose, and the side."""

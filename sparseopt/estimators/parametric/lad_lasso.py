@@ -25,8 +25,9 @@ class LADLasso(PathRegressor):
     cv : int, splitter or iterable, optional
         Folds of cross-validation, as everywhere in scikit-learn. Default: 5.
     scoring : str, optional
-        The loss that cross-validation compares, by its name here ("squared", "absolute", "check")
-        or by that of a scorer ("neg_mean_squared_error"). Default: the model's own.
+        The loss that cross-validation compares, by its name here ("squared", "absolute", and for
+        QuantileLasso "check") or by that of a scorer ("neg_mean_squared_error"). Default: the
+        model's own.
     fit_intercept : bool, default True
     standardize : bool, default True
         Penalise each coefficient in units of its column's spread. The coefficients are those of
