@@ -5,6 +5,7 @@ import time
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse as sp
 from scipy.optimize import linprog
 from sklearn.base import clone
 from sklearn.covariance import empirical_covariance
@@ -88,6 +89,20 @@ def test_the_differential_network_is_its_linear_program():
         model.difference_, smaller(delta.reshape(4, 4, order="F")), rtol=1e-6, atol=1e-7
     )
     assert DifferentialNetwork().fit(X, y).verdict_ == "verified"
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("standardize", [True, False])
+@pytest.mark.parametrize("value", [7.0, 7.1])
+def test_a_constant_column_has_no_differences(value, standardize, form):
+    Z = np.random.default_rng(0).normal(size=(60, 5))
+    weights, classes = np.arange(60) % 7, np.arange(60) % 2
+    Z[weights > 0, 2] = value
+    model = DifferentialNetwork(standardize=standardize)
+    model.fit(form(Z), classes, sample_weight=weights)
+    assert model.verdict_ == "verified"
+    assert not model.difference_[2].any() and not model.difference_[:, 2].any()
+    assert not model.result_.problem.S_X[2].any()
 
 
 def test_the_path_of_a_differential_network_ends_where_more_entries_cannot_pay():

@@ -69,7 +69,7 @@ def names_of(estimator: Any) -> list[str]:
 
 
 def mean(X: Any, counts: Array | None = None) -> Array:
-    """Return the mean of each column, shape (d,).
+    """Return the mean of each column, shape (d,): of one that is constant its value, exactly.
 
     Parameters
     ----------
@@ -77,10 +77,19 @@ def mean(X: Any, counts: Array | None = None) -> Array:
     counts : array of shape (n,), optional
         The weights of the observations. Default: 1.
     """
-    if not is_sparse(X):
-        return np.asarray(np.average(X, axis=0, weights=counts))
     times = np.ones(X.shape[0]) if counts is None else counts
-    return np.asarray(X.T @ (times / times.sum()))
+    found = X.T @ (times / times.sum()) if is_sparse(X) else np.average(X, axis=0, weights=counts)
+    low, high = _ends(X if times.all() else X[times > 0.0])
+    # Deviations from a mean that is rounded would make a covariance of rounding alone.
+    return np.asarray(np.where(low == high, low, found))
+
+
+def _ends(X: Any) -> tuple[Array, Array]:
+    """Return the least and the largest entry of each column, shape (d,) each."""
+    low, high = X.min(axis=0), X.max(axis=0)
+    if is_sparse(X):
+        low, high = low.toarray().ravel(), high.toarray().ravel()
+    return np.asarray(low), np.asarray(high)
 
 
 def spread(X: Any, counts: Array, centred: bool) -> Array:
