@@ -93,6 +93,9 @@ class EmbeddingFitVerifier:
         value, rounding = _squared_distance(problem, inside, total, precise=False)
         if rounding > OBJECTIVE * max(value, nearest):
             value, rounding = _squared_distance(problem, inside, total, precise=True)
+            # The square of the last digit of the data is nothing.
+            digit = _EPSILON * float(np.abs(problem.Phi).max() + np.abs(problem.mu).max())
+            rounding = rounding if rounding > digit * digit else 0.0
         return Evaluation(
             value=value,
             size=problem.largest_term,
