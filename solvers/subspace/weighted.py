@@ -27,7 +27,7 @@ class Distances(Backend):
         """Take robust subspaces only."""
         if isinstance(problem, RobustSubspace):
             return True, ""
-        return False, f"{self.name} takes robust-subspace problems; stiefel takes the others"
+        return False, f"{self.name} takes robust-subspace problems only"
 
 
 @dataclass(frozen=True, eq=False)

@@ -40,7 +40,10 @@ class SparseRows:
         """Return row `row` at a distance `step` above the segment's lower end, shape (length,)."""
         out = np.zeros(length)
         here = slice(self.ptr[row], self.ptr[row + 1])
-        out[self.index[here]] = self.value[here] + step * self.rate[here]
+        value, rate = self.value[here], self.rate[here]
+        # At infinity what does not move stays where it is.
+        far = np.where(rate == 0.0, 0.0, np.copysign(np.inf, rate))
+        out[self.index[here]] = value + (step * rate if step < np.inf else far)
         return out
 
     def rows(self, here: slice) -> SparseRows:
@@ -166,6 +169,9 @@ class ParametricPath(PathResult):
         s = self._segment(value, "above")
         step = self._step(s, value)
         o = self.objective[s]
+        if step == np.inf:
+            leading = float(o[2] or o[1])
+            return float(np.copysign(np.inf, leading) if leading else o[0])
         return float(o[0] + step * (o[1] + step * o[2]))
 
     def nonzeros(self) -> Array:

@@ -293,6 +293,11 @@ def stability_selection(
     >>> stability_selection(DantzigSelector(X, y), pairs=10).support.tolist()
     [0, 3]
     """
+    if not all(hasattr(problem, name) for name in ("X", "y", "weights")):
+        raise ParamError(
+            f"stability selection splits the observations of X and y; a {problem.kind} has none: "
+            "expected a Dantzig selector, LAD-lasso, quantile lasso, compressed sensing or L1 SVM"
+        )
     if not isinstance(pairs, Integral) or pairs < 1:
         raise ParamError(f"pairs must be an integer >= 1, got {pairs!r}")
     if not 0.0 < false_choices < math.inf:
