@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from sparseopt.names import intercept_in
 from sparseopt.sketch import bars
 
 if TYPE_CHECKING:
@@ -35,43 +36,6 @@ def in_words(kind: str) -> str:
     """
     words = " ".join(word.upper() if word in _CAPITALS else word for word in kind.split("-"))
     return words[0].upper() + words[1:]
-
-
-def with_intercept_name(names: Sequence[str]) -> list[str]:
-    """Return the names of columns, and last that of an intercept, in brackets where it is taken.
-
-    Parameters
-    ----------
-    names : sequence of str
-
-    Examples
-    --------
-    >>> with_intercept_name(["age", "bmi"]), with_intercept_name(["intercept"])
-    (['age', 'bmi', 'intercept'], ['intercept', '(intercept)'])
-    """
-    last = "intercept"
-    while last in names or f"({last})" in names:
-        last = f"({last})"
-    return [*names, last]
-
-
-def intercept_in(names: Sequence[str]) -> str:
-    """Return what the intercept is called among the names of coefficients, if there is one.
-
-    Parameters
-    ----------
-    names : sequence of str
-        As :func:`with_intercept_name` has them.
-
-    Examples
-    --------
-    >>> intercept_in(["intercept", "(intercept)"])
-    '(intercept)'
-    """
-    last = "intercept"
-    while f"({last})" in names:
-        last = f"({last})"
-    return last
 
 
 class NamedValues(Mapping[str, float]):

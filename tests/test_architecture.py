@@ -20,7 +20,7 @@ PACKAGE = Path(sparseopt.__file__).parent
 
 LAYERS = (
     ("errors", "exact", "startup"),
-    ("blas", "installed", "sketch", "workers"),
+    ("blas", "installed", "names", "sketch", "workers"),
     ("compiling",),
     ("cards", "families", "params", "verbs"),
     ("problems",),

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from sparseopt.cards import intercept_in
 from sparseopt.errors import ParamError
+from sparseopt.names import intercept_in
 from sparseopt.paths.base import PathResult
 from sparseopt.paths.columns import ColumnwisePath
 from sparseopt.paths.integer import IntegerPath

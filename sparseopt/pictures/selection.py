@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sparseopt.cards import intercept_in
+from sparseopt.names import intercept_in
 from sparseopt.pictures.style import axes, palette
 from sparseopt.problems.base import Array
 from sparseopt.selection.choice import KnotSelection

@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from sparseopt.cards import in_words, intercept_in, with_intercept_name
+from sparseopt.cards import in_words
 from sparseopt.errors import ParamError
 from sparseopt.io.files import replacing
+from sparseopt.names import intercept_in, with_intercept_name
 from sparseopt.paths.parametric import ParametricPath, SparseRows
 from sparseopt.paths.quantiles import QuantilePath
 from sparseopt.problems.base import Array

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 
-from sparseopt.cards import Card, NamedValues, intercept_in
+from sparseopt.cards import Card, NamedValues
+from sparseopt.names import intercept_in
 from sparseopt.paths.base import PathResult
 from sparseopt.paths.columns import ColumnwisePath
 from sparseopt.paths.parametric import ParametricPath, Side

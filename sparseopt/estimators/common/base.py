@@ -30,10 +30,11 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sparseopt.api import solve
 from sparseopt.backend import Progress
-from sparseopt.cards import NamedValues, with_intercept_name
+from sparseopt.cards import NamedValues
 from sparseopt.errors import ParamError
 from sparseopt.estimators.common.columns import given_names, mean, names_of, spread
 from sparseopt.estimators.common.observations import SparseData, by_rows, weights_of
+from sparseopt.names import with_intercept_name
 from sparseopt.params import SolveParams
 from sparseopt.paths.parametric import ParametricPath
 from sparseopt.problems.base import Array, is_sparse

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from sparseopt.cards import with_intercept_name
+from sparseopt.names import with_intercept_name
 from sparseopt.problems.base import Array, is_sparse
 from sparseopt.problems.fields import column_names
 

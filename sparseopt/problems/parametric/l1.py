@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sparseopt.cards import with_intercept_name
 from sparseopt.errors import ProblemError
 from sparseopt.installed import Deferred
+from sparseopt.names import with_intercept_name
 from sparseopt.problems.base import Array, as_matrix, as_vector, is_sparse
 from sparseopt.problems.fields import (
     as_bounds,

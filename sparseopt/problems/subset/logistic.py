@@ -9,8 +9,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from sparseopt.cards import with_intercept_name
 from sparseopt.errors import ProblemError
+from sparseopt.names import with_intercept_name
 from sparseopt.problems.base import Array, as_vector
 from sparseopt.problems.fields import as_weights, check_flag
 from sparseopt.problems.subset.problem import SubsetProblem
