@@ -21,6 +21,12 @@ from sparseopt.problems.base import Array
 __all__ = ["ComponentsDisplay", "CrossValidationDisplay", "GraphDisplay", "PathDisplay"]
 
 
+_BESIDE, _TALL = 20, 6.4
+"""Names around a circle that stand beside each other; inches of a figure with more."""
+_MARGIN, _LINE = 1.8, 0.2
+"""Inches of a figure without its rows, and of each row."""
+
+
 class _Display:
     """What is drawn, and where it was drawn last: ``ax_`` and ``figure_``."""
 
@@ -148,11 +154,17 @@ _ON_BLACK = ("#56b4e9", "#ff9955", "#3ddbb0", "#e8a5cb", "#e6c200", "#dddddd")
 """After Okabe and Ito: colours that colour-blind readers can tell apart."""
 
 
-def _axes(ax: Any) -> Any:
-    """Return the axes that were given, or those of a new figure that makes room for names."""
+def _axes(ax: Any, height: float = 0.0) -> Any:
+    """Return the axes that were given, or those of a new figure that makes room for names.
+
+    A new figure is so many inches high, or as high as others where that is more.
+    """
     import matplotlib.pyplot as plt
 
-    return plt.subplots(layout="constrained")[1] if ax is None else ax
+    if ax is not None:
+        return ax
+    width, usual = plt.rcParams["figure.figsize"]
+    return plt.subplots(figsize=(width, max(usual, height)), layout="constrained")[1]
 
 
 def _colours(ax: Any) -> tuple[str, ...]:
@@ -228,7 +240,7 @@ class GraphDisplay:
         -------
         self
         """
-        self.ax_ = _axes(ax)
+        self.ax_ = _axes(ax, _TALL if len(self.names) > _BESIDE else 0.0)
         self.figure_ = self.ax_.figure
         positive, negative = _colours(self.ax_)[:2]
         angle = 2.0 * np.pi * np.arange(len(self.names)) / len(self.names)
@@ -244,10 +256,19 @@ class GraphDisplay:
         self.ax_.plot(x, y, "o", color="0.5", markersize=4)
         if not len(rows):
             self.ax_.set_title("no edges", fontsize="medium")
-        for name, u, v in zip(self.names, x, y, strict=True):
+        turned = len(self.names) > _BESIDE
+        for name, u, v, phi in zip(self.names, x, y, np.degrees(angle), strict=True):
             side = "left" if u > 0.1 else "right" if u < -0.1 else "center"
-            self.ax_.text(1.08 * u, 1.08 * v, name, ha=side, va="center", fontsize=8)
-        self.ax_.set(aspect="equal", xlim=(-1.6, 1.6), ylim=(-1.3, 1.3))
+            how: dict[str, Any] = {"ha": side, "va": "center", "fontsize": 8}
+            if turned:
+                # Along the rays, so that names meet no others; none stands on its head.
+                left = 90.0 < phi < 270.0
+                how |= {"ha": "right" if left else "left", "rotation_mode": "anchor"}
+                how["rotation"] = phi - 180.0 if left else phi
+            self.ax_.text(1.08 * u, 1.08 * v, name, **how)
+        height = 1.9 if turned else 1.3
+        self.ax_.set(aspect="equal", xlim=(-max(1.6, height), max(1.6, height)))
+        self.ax_.set_ylim(-height, height)
         self.ax_.axis("off")
         return self
 
@@ -298,10 +319,10 @@ class ComponentsDisplay:
         -------
         self
         """
-        self.ax_ = _axes(ax)
+        used = np.flatnonzero((self.components != 0.0).any(axis=0))
+        self.ax_ = _axes(ax, _MARGIN + _LINE * len(used))
         self.figure_ = self.ax_.figure
         colours = itertools.cycle(_colours(self.ax_))
-        used = np.flatnonzero((self.components != 0.0).any(axis=0))
         place, height = np.arange(len(used)), 0.8 / len(self.components)
         for k, (v, share) in enumerate(zip(self.components, self.shares, strict=True)):
             label = f"component {k + 1}: {share:.1%} of the variance"

@@ -189,11 +189,6 @@ def _compared(
 
 def _candidates(method: Method, d: Any, lam: Any, D: int) -> tuple[list[int], list[float], bool]:
     """Return the values of d and lam to be compared, and whether lam is in automatic ones."""
-    if d is not None and method.selection == "none":
-        raise ParamError(
-            f"d is {d!r}, but selection='none' tests all {D} variables: leave it out, or choose "
-            "another selection"
-        )
     if d is None:
         d = math.isqrt(D - 1) + 1
     ds = list(d) if isinstance(d, Sequence | np.ndarray) else [d]

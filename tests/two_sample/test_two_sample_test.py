@@ -395,9 +395,3 @@ def test_numbers_whose_squares_fail_are_refused(selection, factor):
         two_sample_test(x, y, selection, d=1)
     with pytest.raises(ProblemError, match=r"column 1 .* rescale"):
         KernelSelection(x, y, d=1)
-
-
-def test_a_number_of_variables_is_for_selections_only():
-    x = np.random.default_rng(0).normal(size=(20, 3))
-    with pytest.raises(ParamError, match="selection='none' tests all 3 variables"):
-        two_sample_test(x, x + 1.0, "none", d=2)

@@ -82,7 +82,7 @@ class TwoSampleTest(TwoSampleSelector):
             one,
             two,
             self.selection,
-            d=None if self.selection == "none" else min(int(self.n_variables), one.shape[1]),
+            d=min(int(self.n_variables), one.shape[1]),
             alpha=float(self.alpha),
             n_permutations=int(self.n_permutations),
             split=float(self.split),

@@ -31,7 +31,7 @@ def _do(unit: Settings, folder: Path) -> Iterable[Row]:
             x,
             y,
             selection,
-            d=None if selection == "none" else 3,
+            d=3,
             n_permutations=99,
             seed=seed,
             check=False,
