@@ -359,10 +359,10 @@ def test_semidefinite_matrices_are_told_from_others():
         root = rng.normal(size=(size, size))
         matrix = [exacts(row) for row in (root @ root.T).tolist()]
         least = float(np.linalg.eigvalsh(root @ root.T)[0])
-        assert positive(matrix, rational(1e-9))
+        assert positive(matrix, [rational(1e-9)] * size)
         for i in range(size):
             matrix[i][i] -= rational(least + 1e-6)
-        assert not positive(matrix, rational(1e-9))
+        assert not positive(matrix, [rational(1e-9)] * size)
 
 
 def products():

@@ -12,6 +12,11 @@ from sparseopt.backend import Control
 from sparseopt.installed import Deferred
 from sparseopt.params import SolveParams
 from sparseopt.problems.base import Array
+from sparseopt.problems.misdp.cones import (
+    SemidefiniteBlock,
+    pack_symmetric,
+    unpack_symmetric,
+)
 from sparseopt.problems.misdp.problem import MISDP
 from sparseopt.result import Certificate, Result
 
@@ -23,6 +28,9 @@ else:
     sp = Deferred("scipy.sparse")
 
 
+_ROUNDS = 20
+"""Of the balancing of lines, each of which halves what their logarithms are off by."""
+
 Solve = Callable[[MISDP, SolveParams, Mapping[str, Any], Control], Result]
 
 
@@ -30,21 +38,24 @@ Solve = Callable[[MISDP, SolveParams, Mapping[str, Any], Control], Result]
 class Units:
     r"""What costs and constraints are counted in: powers of two.
 
-    Costs are divided by :math:`\gamma`, each row, cone and matrix by a number of its own. A
-    multiplier of a constraint in unit t is that of the divided one times :math:`\gamma / t`.
-    Variables keep their units, in which points are judged.
+    Costs are divided by :math:`\gamma`, each row and cone by a number of its own, and each matrix
+    :math:`M` becomes :math:`D^{-1} M D^{-1} / t` with a diagonal D. A multiplier of a constraint in
+    unit t is that of the divided one times :math:`\gamma / t`; entry (i, j) of a matrix has the
+    unit :math:`t D_{ii} D_{jj}`. Variables keep their units, in which points are judged.
 
     Attributes
     ----------
     costs : float
         gamma.
-    rows, cones, blocks : arrays of shapes (m,), (K,) and (B,)
+    rows, cones : arrays of shapes (m,) and (K,)
+    blocks : tuple of B arrays of shape (s, s)
+        The units of the entries.
     """
 
     costs: float
     rows: Array
     cones: Array
-    blocks: Array
+    blocks: tuple[Array, ...]
 
     @classmethod
     def of(cls, problem: MISDP) -> Units:
@@ -61,21 +72,20 @@ class Units:
         """
         ranked = any(block.rank_one for block in problem.blocks)
         left = ranked or bool(problem.indicators) or problem.Q is not None
-        parts = [np.ones(k) for k in (problem.A.shape[0], len(problem.cones), len(problem.blocks))]
+        rows, cones = np.ones(problem.A.shape[0]), np.ones(len(problem.cones))
+        blocks = [np.ones((block.size, block.size)) for block in problem.blocks]
         if not left:
-            parts = [
-                _units(_largest_in_rows(problem.A), _sides(problem)),
-                _units(*_largest((cone.F.data, cone.g) for cone in problem.cones)),
-                _units(*_largest((block.F.data, block.F0) for block in problem.blocks)),
-            ]
+            rows = _units(_largest_in_rows(problem.A), _sides(problem))
+            cones = _units(*_largest((cone.F.data, cone.g) for cone in problem.cones))
+            blocks = [_of_block(block) for block in problem.blocks]
         largest = float(np.abs(problem.c).max(initial=0.0))
         small = problem.Q is None and largest < 1.0
-        return cls(float(_units(np.array(largest))) if small else 1.0, *parts)
+        return cls(float(_units(np.array(largest))) if small else 1.0, rows, cones, tuple(blocks))
 
     @property
     def plain(self) -> bool:
         """Whether constraints are in the units of the user."""
-        return all(bool((part == 1.0).all()) for part in (self.rows, self.cones, self.blocks))
+        return all(bool((part == 1.0).all()) for part in (self.rows, self.cones, *self.blocks))
 
     def solved(
         self,
@@ -127,8 +137,8 @@ class Units:
                     for cone, t in zip(problem.cones, self.cones.tolist(), strict=True)
                 ),
                 "blocks": tuple(
-                    replace(block, F=block.F / t, F0=block.F0 / t)
-                    for block, t in zip(problem.blocks, self.blocks.tolist(), strict=True)
+                    _block_in_units(block, units)
+                    for block, units in zip(problem.blocks, self.blocks, strict=True)
                 ),
             }
         return problem.with_changes(**changes)
@@ -151,16 +161,16 @@ class Units:
         if certificate.kind.endswith("leaves"):
             of_constraints = {"rows": self.rows}
             of_constraints["cones"] = np.repeat(self.cones, [c.dimension for c in problem.cones])
-            of_constraints["psd"] = np.repeat(self.blocks, [b.dimension for b in problem.blocks])
+            packed = [pack_symmetric(units) for units in self.blocks]
+            of_constraints["psd"] = np.concatenate([np.zeros(0), *packed])
             for name, units in of_constraints.items():
                 # Constraints of a standard form that has more of them are in the units of the user.
                 factor = self.costs if self.plain else self.costs / units
                 factors[name] = factors[f"interior_{name}"] = factor
         elif not self.plain:
             orders = [max(2, cone.dimension - cone.rotated) for cone in problem.cones]
-            orders += [block.size for block in problem.blocks]
-            units = np.concatenate([self.cones, self.blocks])
-            factors["cross"] = np.repeat(units, np.array(orders, dtype=np.int64) ** 2)
+            of_cones = np.repeat(self.cones, np.array(orders, dtype=np.int64) ** 2)
+            factors["cross"] = np.concatenate([of_cones, *map(np.ravel, self.blocks)])
         arrays = dict(certificate.arrays)
         for name, factor in factors.items():
             # Multipliers may be left out where they would have no columns.
@@ -186,6 +196,39 @@ def _largest(parts: Iterable[tuple[Array, Array]]) -> Array:
     """Return the sizes of the largest coefficients of parts and of their largest constants."""
     sizes = [[np.abs(data).max(initial=0.0) for data in part] for part in parts]
     return np.array(sizes).reshape(-1, 2).T
+
+
+def _of_block(block: SemidefiniteBlock) -> Array:
+    """Return the units (s, s) of a matrix's entries: by line where lines are far apart."""
+    largest = np.maximum(_largest_in_rows(block.F), np.abs(block.F0))
+    lines = _lines(unpack_symmetric(largest, block.size))
+    products = lines * lines[:, None]
+    if (lines == 1.0).all():
+        products = products * _units(*_largest([(block.F.data, block.F0)]))
+    return np.asarray(products)
+
+
+def _lines(sizes: Array) -> Array:
+    """Return powers of two for lines that bring the largest entry of each to about one.
+
+    All are 1 where they are not far apart. An entry (i, j) is divided by those of i and j.
+    """
+    roots = np.ones(len(sizes))
+    for _ in range(_ROUNDS):
+        largest = (sizes / roots / roots[:, None]).max(axis=1)
+        roots *= np.sqrt(np.where(largest > 0.0, largest, 1.0))
+    powers = np.rint(np.log2(roots))
+    used = powers[sizes.max(axis=1) > 0.0]
+    if not len(used) or used.max() - used.min() < USUAL_POWER / 2:
+        return np.ones(len(sizes))
+    return np.asarray(np.exp2(powers))
+
+
+def _block_in_units(block: SemidefiniteBlock, units: Array) -> SemidefiniteBlock:
+    """Return a matrix with its entries divided by their units (s, s)."""
+    factors = 1.0 / pack_symmetric(units)
+    F = sp.csr_array(sp.diags_array(factors) @ block.F)
+    return replace(block, F=F, F0=factors * block.F0)
 
 
 def _units(*sizes: Array) -> Array:

@@ -192,14 +192,17 @@ class Residuals:
             return max(found)
         for part, split in zip((*problem.cones, *problem.blocks), self._parts, strict=True):
             value, fixed, size = split.evaluate(x)
-            scale = float(np.maximum(size, np.abs(fixed)).max()) or 1.0
+            size = np.maximum(size, np.abs(fixed))
             if isinstance(part, SecondOrderCone):
-                found.append(part.violation(value) / scale)
+                found.append(_beyond(part, value, size))
                 continue
-            values = np.linalg.eigvalsh(unpack_symmetric(value, part.size))
-            found.append(-float(values[0]) / scale)
+            # Each line of a matrix has its own scale.
+            root = np.sqrt(unpack_symmetric(size, part.size).max(axis=1))
+            root[root == 0.0] = 1.0
+            values = np.linalg.eigvalsh(unpack_symmetric(value, part.size) / root / root[:, None])
+            found.append(-float(values[0]))
             if part.rank_one and part.size > 1:
-                found.append(float(values[-2]) / scale * (POINT_ALLOWED / RANK_ALLOWED))
+                found.append(float(values[-2]) * (POINT_ALLOWED / RANK_ALLOWED))
         for row, absolute in self._conditional:
             if x[row.binary] == 1.0:
                 at = float((row.a @ x)[0])
@@ -221,6 +224,19 @@ class Residuals:
             terms = self._absolute_rows @ np.abs(x) + np.abs(end)
             scale = np.where(only, terms * (INTEGER_ROW / POINT_ALLOWED), scale)
         return float(np.max(missed / np.where(scale > 0.0, scale, 1.0)))
+
+
+def _beyond(cone: SecondOrderCone, u: Array, size: Array) -> float:
+    """Return which part of its size (k,) each entry of u must give for u to be in the cone."""
+    head, length = cone.head_and_norm(u)
+    if cone.rotated:
+        scale = (size[0] + size[1]) / np.sqrt(2.0)
+        u = np.concatenate([[head, (u[0] - u[1]) / np.sqrt(2.0)], u[2:]])
+        size = np.concatenate([[scale, scale], size[2:]])
+    gives = float(size[0])
+    if length > 0.0:
+        gives += float(np.abs(u[1:]) @ size[1:]) / length
+    return max(0.0, length - head) / (gives or 1.0)
 
 
 class _ByIntegers:

@@ -1,19 +1,23 @@
 r"""Whether a point of a MISDP is feasible: integers exactly, the rest to 1e-7 in the data's units.
 
 Integer variables are rounded, and all other variables are moved into their bounds. With the
-integers fixed each constraint has a **unit** that the problem's numbers give, never the point: the
-least, over its continuous variables, of the largest coefficient of that variable in it; and no
-more than its constant, where that is not zero. The point
+integers fixed each row, each entry of a cone and each line of a matrix has a **unit** that the
+problem's numbers give, never the point: the least, over its continuous variables, of the largest
+coefficient of that variable in it; and no more than what the integers leave of its constants, or,
+for the head of a cone and the line of a matrix, of those of all of it where its own are zero.
+Without continuous variables there are rounding errors of the data only: 1e-12 of a row's terms,
+1e-9 of an entry of a cone, and of the diagonal of a matrix; and a head has no larger unit than an
+entry without them. The point
 
 - **holds** where it misses each constraint by at most 1e-7 units, rounding errors of the evaluation
-  included;
+  included: rows by that much; cones where their heads may be raised, and the entries of their
+  tails moved towards zero, by that much; matrices M where :math:`M + 10^{-7} \operatorname{diag}(u)
+  \succeq 0` for the units u of the lines;
 - **fails** where it misses one by more than 1e-7 of the largest of its terms, after the integers
-  were put in;
+  were put in; of matrices the terms are those of M with its lines divided by the roots of u;
 - is neither in between: nothing is claimed of it.
 
-Constraints of integers only must hold up to rounding errors of the data, 1e-12 of their terms
-(matrices: 1e-9 after a scaling to a diagonal of ones). And the bounds that follow from the fixed
-integers must leave room for the rest.
+And the bounds that follow from the fixed integers must leave room for the rest.
 """
 
 from __future__ import annotations
@@ -37,7 +41,12 @@ from sparseopt.checking.report import Findings
 from sparseopt.checking.tolerances import CONIC, RANK_ONE
 from sparseopt.installed import Deferred
 from sparseopt.problems.base import Array
-from sparseopt.problems.misdp.cones import SecondOrderCone, SemidefiniteBlock
+from sparseopt.problems.misdp.cones import (
+    SecondOrderCone,
+    SemidefiniteBlock,
+    triangle,
+    unpack_symmetric,
+)
 from sparseopt.problems.misdp.problem import MISDP
 
 if TYPE_CHECKING:
@@ -49,7 +58,7 @@ _EPS = float(np.finfo(float).eps)
 _DATA = 1e-12
 """Rounding errors in the data of a row of integers, relative to its terms."""
 _INTEGER_MATRIX = 1e-9
-"""The same for the eigenvalues of a matrix of integers, scaled to a diagonal of ones."""
+"""The same for an entry of a cone, and for a line of a matrix relative to its diagonal."""
 _EXACT = 20_000
 """Coefficients of rows that are evaluated without rounding, where rounding leaves them open."""
 _RANK_NOISE = 1e-9
@@ -97,10 +106,8 @@ def check_point(problem: MISDP, x: Array, findings: Findings) -> Array | None:
     return point
 
 
-def semidefinite_margin(
-    problem: MISDP, part: SecondOrderCone | SemidefiniteBlock, x: Array
-) -> float:
-    """Return by how much eigenvalues of a matrix, or the head of a cone, may be too small at x.
+def margins(problem: MISDP, part: SecondOrderCone | SemidefiniteBlock, x: Array) -> Array:
+    """Return by how much the entries of a cone, or the diagonal of a matrix, may be off at x.
 
     Parameters
     ----------
@@ -110,31 +117,35 @@ def semidefinite_margin(
 
     Returns
     -------
-    float
+    array of shape (k,) or (s,)
         In the units of the part's entries.
     """
-    constant = part.g if isinstance(part, SecondOrderCone) else part.F0
-    return CONIC * _unit(part.F, problem.integer, x, constant)
+    return CONIC * _units(problem, part, x)
 
 
-def second_eigenvalue_margin(problem: MISDP, block: SemidefiniteBlock, x: Array) -> float:
+def second_eigenvalue_margin(matrix: Array) -> float:
     """Return up to which size a second eigenvalue is zero where a matrix must have rank one.
 
     Parameters
     ----------
-    problem : MISDP
-    block : SemidefiniteBlock
-        With a size of at least 2.
-    x : array of shape (n,)
-
-    Returns
-    -------
-    float
-        In the units of the matrix.
+    matrix : array of shape (s, s)
+        Its lines divided by the roots of their units (:func:`in_units`).
     """
-    first = max(0.0, float(np.linalg.eigvalsh(block.matrix(x))[-1]))
-    noise = _RANK_NOISE * _unit(block.F, problem.integer, x, block.F0)
-    return max(RANK_ONE * first, noise)
+    first = max(0.0, float(np.linalg.eigvalsh(matrix)[-1]))
+    return max(RANK_ONE * first, _RANK_NOISE)
+
+
+def in_units(matrix: Array, margin: Array) -> Array:
+    """Return a symmetric matrix with its lines and columns divided by the roots of their units.
+
+    Parameters
+    ----------
+    matrix : array of shape (s, s)
+    margin : array of shape (s,)
+        What its diagonal may be off by (:func:`margins`).
+    """
+    root = np.sqrt(margin / CONIC)
+    return np.asarray(matrix / root / root[:, None])
 
 
 class _Judge:
@@ -229,19 +240,28 @@ def _judge_rows(
 
 def _judge_cone(problem: MISDP, cone: SecondOrderCone, x: Array, name: str, judge: _Judge) -> None:
     u, error, _ = _evaluated(cone.F, x, cone.g)
-    unit = _unit(cone.F, problem.integer, x, cone.g)
     slip = 2.0 * float(error.sum()) + 8.0 * _EPS * cone.dimension * float(np.abs(u).max())
-    largest = max(unit, float(np.abs(u).max()))
-    held = CONIC * unit if unit else _INTEGER_MATRIX * largest
+    heads = 1 + cone.rotated
+    allowed = margins(problem, cone, x)
+    # The largest of the terms of the continuous variables.
+    absolute = abs(sp.csr_array(cone.F[:, ~problem.integer]))
+    terms = np.maximum(_least_and_largest(absolute)[1], np.abs(u))
     missed = _beyond(u, cone.rotated)
-    if missed <= held < missed + slip and cone.F.nnz <= _EXACT and _holds(cone, x):
-        missed = slip = 0.0
-    judge.compare(f"cones: {name}", missed, slip, np.array(held), np.array(CONIC * largest))
+    held, failed = (
+        missed - _beyond(_eased(u, room, heads), cone.rotated) for room in (allowed, CONIC * terms)
+    )
+    if missed - slip <= held < missed + slip and cone.F.nnz <= _EXACT:
+        exactly = images(cone.F, x) + rationals(cone.g)
+        if in_cone(_eased(exactly, rationals(allowed), heads), cone.rotated):
+            missed = slip = 0.0
+    judge.compare(f"cones: {name}", missed, slip, np.array(held), np.array(failed))
 
 
-def _holds(cone: SecondOrderCone, x: Array) -> bool:
-    """Return whether a point is in a cone, without rounding."""
-    return in_cone(images(cone.F, x) + rationals(cone.g), cone.rotated)
+def _eased(u: Array, room: Array, heads: int) -> Array:
+    """Return u with its heads raised, and its tail moved towards zero, by `room` (k,)."""
+    tail = u[heads:]
+    nearer = np.where(tail < 0, -1, 1) * np.maximum(np.abs(tail) - room[heads:], 0)
+    return np.concatenate([u[:heads] + room[:heads], nearer])
 
 
 def _beyond(u: Array, rotated: bool) -> float:
@@ -256,36 +276,22 @@ def _judge_block(
     problem: MISDP, block: SemidefiniteBlock, x: Array, name: str, judge: _Judge
 ) -> None:
     _, error, _ = _evaluated(block.F, x, block.F0)
-    matrix = block.matrix(x)
-    unit = _unit(block.F, problem.integer, x, block.F0)
-    slip = math.sqrt(2.0 * float(error @ error))
-    if not unit:
-        # Nothing can be moved: the matrix is what it is, and each line has its own scale.
-        beside = np.abs(matrix).max(axis=1)
-        scale = np.sqrt(np.maximum(np.diagonal(matrix), _INTEGER_MATRIX * beside))
-        scale[scale == 0.0] = 1.0
-        matrix = matrix / np.outer(scale, scale)
-        slip /= float(scale.min()) ** 2
-        unit = _INTEGER_MATRIX / CONIC
+    allowed = margins(problem, block, x)
+    matrix = in_units(block.matrix(x), allowed)
     values = np.linalg.eigvalsh(matrix)
-    top = float(np.abs(values).max())
-    slip += 8.0 * block.size * _EPS * top
-    if unit == _INTEGER_MATRIX / CONIC and slip > _INTEGER_MATRIX >= -values[0] - slip:
-        # Large integers, whose rounding errors blur it: decided in rational arithmetic.
-        entries = images(block.F, x) + rationals(block.F0)
-        if semidefinite(packed_matrix(entries, block.size)) is Sign.HOLDS:
-            slip, values = 0.0, np.maximum(values, 0.0)
-    judge.compare(
-        f"psd: {name}",
-        -float(values[0]),
-        slip,
-        np.array(CONIC * unit),
-        np.array(CONIC * max(unit, float(np.abs(matrix).max()))),
-    )
+    slip = float(np.linalg.norm(in_units(unpack_symmetric(error, block.size), allowed)))
+    slip += 8.0 * block.size * _EPS * float(np.abs(values).max())
+    missed = -float(values[0])
+    if missed - slip <= CONIC < missed + slip and block.F.nnz <= _EXACT:
+        exactly = packed_matrix(images(block.F, x) + rationals(block.F0), block.size)
+        if semidefinite(exactly + np.diag(rationals(allowed))) is Sign.HOLDS:
+            slip, missed = 0.0, min(missed, CONIC)
+    failed = CONIC * max(1.0, float(np.abs(matrix).max()))
+    judge.compare(f"psd: {name}", missed, slip, np.array(CONIC), np.array(failed))
     if block.rank_one and block.size > 1:
-        second = max(0.0, float(np.linalg.eigvalsh(block.matrix(x))[-2]))
-        held = second_eigenvalue_margin(problem, block, x)
-        judge.compare(f"rank_one: {name}", second, 0.0, np.array(held), np.array(held))
+        second = max(0.0, float(values[-2]))
+        held = np.array(second_eigenvalue_margin(matrix))
+        judge.compare(f"rank_one: {name}", second, 0.0, held, held)
 
 
 def _evaluated(F: sp.csr_array, x: Array, constant: Array) -> tuple[Array, Array, Array]:
@@ -304,22 +310,47 @@ def _least_and_largest(absolute: sp.csr_array) -> tuple[Array, Array]:
     return np.where(np.isfinite(least), least, 0.0), largest
 
 
-def _unit(F: sp.csr_array, whole: Array, x: Array, constant: Array) -> float:
-    """Return the least, over continuous variables, of the largest coefficient; 0 without such.
+def _units(problem: MISDP, part: SecondOrderCone | SemidefiniteBlock, x: Array) -> Array:
+    """Return the units of the entries of a cone (k,), or of the lines of a matrix (s,)."""
+    F, whole = part.F, problem.integer
+    constant = part.g if isinstance(part, SecondOrderCone) else part.F0
+    fixed = np.abs(F[:, whole] @ x[whole] + constant)
+    # What cancels up to rounding errors of the data is zero.
+    fixed[fixed <= _DATA * (abs(F[:, whole]) @ np.abs(x[whole]) + np.abs(constant))] = 0.0
+    terms = sp.coo_array(F)
+    moving = ~whole[terms.col] & (terms.data != 0.0)
+    at, variable, size = terms.row[moving], terms.col[moving], np.abs(terms.data[moving])
+    if isinstance(part, SecondOrderCone):
+        unit = np.full(part.dimension, np.inf)
+        np.minimum.at(unit, at, size)
+        still, heads = np.isinf(unit), np.arange(part.dimension) < 1 + part.rotated
+        # A head that is raised makes good for all of the tail.
+        cap = np.where(heads & (fixed == 0.0), fixed.max(), fixed)
+        unit[heads] = _capped(unit[heads], fixed[still].max(initial=0.0))
+        return np.where(still, _INTEGER_MATRIX / CONIC * fixed, _capped(unit, cap))
+    beside = unpack_symmetric(fixed, part.size)
+    unit = _least_of_lines(part.size, at, variable, size)
+    rest = beside.max(axis=1)
+    still = np.maximum(np.diagonal(beside), _INTEGER_MATRIX * rest)
+    still[still == 0.0] = 1.0
+    capped = _capped(unit, np.where(rest > 0.0, rest, rest.max()))
+    return np.where(np.isinf(unit), _INTEGER_MATRIX / CONIC * still, capped)
 
-    Nor is it more than the constant with the integers put in, where there is one.
-    """
-    columns = sp.csr_array(abs(F).T)[~whole]
-    _, largest = _least_and_largest(sp.csr_array(columns))
-    if not largest.any():
-        return 0.0
-    F = F[:, whole]
-    fixed = float(np.abs(F @ x[whole] + constant).max())
-    if fixed <= _DATA * float((abs(F) @ np.abs(x[whole]) + np.abs(constant)).max()):
-        fixed = 0.0
-    return float(_capped(largest[largest > 0.0].min(), np.array(fixed)))
+
+def _least_of_lines(size: int, at: Array, variable: Array, terms: Array) -> Array:
+    """Return for each line the least, over variables, of its largest coefficient; inf without."""
+    i, j = triangle(size)
+    lines = np.concatenate([i[at], j[at]])
+    variable, terms = np.tile(variable, 2), np.tile(terms, 2)
+    order = np.lexsort((variable, lines))
+    lines, variable, terms = lines[order], variable[order], terms[order]
+    unit = np.full(size, np.inf)
+    if len(lines):
+        first = np.flatnonzero(np.diff(lines, prepend=-1) | np.diff(variable, prepend=-1))
+        np.minimum.at(unit, lines[first], np.maximum.reduceat(terms, first))
+    return unit
 
 
-def _capped(unit: Array, constant: Array) -> Array:
+def _capped(unit: Array, constant: Array | float) -> Array:
     """Return the smaller of the two, or the unit where the constant is zero."""
-    return np.where(constant > 0.0, np.minimum(unit, constant), unit)
+    return np.where(np.asarray(constant) > 0.0, np.minimum(unit, constant), unit)

@@ -31,8 +31,9 @@ import numpy as np
 from sparseopt.checking.evidence import Malformed
 from sparseopt.checking.misdp.points import (
     check_point,
+    in_units,
+    margins,
     second_eigenvalue_margin,
-    semidefinite_margin,
 )
 from sparseopt.checking.misdp.standard_form import along_rays
 from sparseopt.checking.rational import (
@@ -139,8 +140,7 @@ def _check_ray(problem: MISDP, x: Array, ray: Array, findings: Findings) -> None
         decided = semidefinite(packed_matrix(entries, block.size), _terms(block.F, ray))
         _conclude(decided, "the ray", f"matrix {k}", findings)
         if block.rank_one and block.size > 1 and not findings.refuted:
-            allowed = second_eigenvalue_margin(problem, block, x)
-            _check_rank(block.matrix(x), entries, allowed, k, findings)
+            _check_rank(block.matrix(x), entries, margins(problem, block, x), k, findings)
 
 
 def _terms(F: Any, ray: Array) -> float:
@@ -163,7 +163,7 @@ def _in_cone(u: Array, rotated: bool, scale: float) -> Sign:
     return Sign.NEARLY if length - room <= most else Sign.FAILS
 
 
-def _check_rank(at: Array, entries: Array, allowed: float, k: int, findings: Findings) -> None:
+def _check_rank(at: Array, entries: Array, margin: Array, k: int, findings: Findings) -> None:
     """Check that M(x) + s M'(r) keeps rank one for all s, as far as M(x) has it."""
     slope = packed_matrix(entries, len(at))
     if not (slope != 0).any():
@@ -173,10 +173,11 @@ def _check_rank(at: Array, entries: Array, allowed: float, k: int, findings: Fin
     if minors.any():
         findings.refute(f"the ray leaves the matrices of rank one in matrix {k}")
         return
-    _, vectors = np.linalg.eigh(slope.astype(float))
+    at = in_units(at, margin)
+    _, vectors = np.linalg.eigh(in_units(slope.astype(float), margin))
     rest = vectors[:, :-1].T @ at @ vectors[:, :-1]
     # The second eigenvalue of a sum with a matrix of rank one in v is at most the largest beside v.
-    if np.linalg.eigvalsh(rest)[-1] > allowed:
+    if np.linalg.eigvalsh(rest)[-1] > second_eigenvalue_margin(at):
         findings.refute(f"the ray leaves the matrices of rank one in matrix {k}")
 
 
@@ -227,7 +228,8 @@ def _check_curve(
         begin += s * s
         decided = semidefinite(np.block([[at, B], [B.T, last]]))
         if decided is Sign.FAILS:
-            at = at + np.diag([Fraction(semidefinite_margin(problem, part, x))] * s)
+            room = margins(problem, part, x)
+            at = at + np.diag(rationals(room if len(room) == s else np.full(s, room.max())))
             if semidefinite(np.block([[at, B], [B.T, last]])) is Sign.HOLDS:
                 decided = Sign.NEARLY
         name = f"constraint {k} of cones and matrices"

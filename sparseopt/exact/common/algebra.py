@@ -101,17 +101,16 @@ def solve(equations, targets, count):
     return [Fraction(found.get(j, 0), last) for j in range(count)]
 
 
-def positive(matrix, slack):
-    """Whether M + slack I is positive semidefinite, by a guessed factor and a small remainder.
+def positive(matrix, slacks):
+    """Whether M + diag(slacks) is positive semidefinite, by a guessed factor and a remainder.
 
-    After a scaling to a diagonal of about one, M + slack I = L L' + R, where L is a rounded
-    Cholesky factor of M + slack / 2 I and R has a dominant diagonal: both are semidefinite.
+    After a scaling to a diagonal of about one, M + S = L L' + R, where L is a rounded Cholesky
+    factor of M + S / 2 and R has a dominant diagonal: both are semidefinite.
     """
     Clock.check()
-    if slack == 0:
-        some = [i for i, row in enumerate(matrix) if any(row)]
-        matrix = [[matrix[i][j] for j in some] for i in some]
-    n, tops = len(matrix), [row[i] + slack for i, row in enumerate(matrix)]
+    some = [i for i, row in enumerate(matrix) if any(row)]
+    matrix, slacks = [[matrix[i][j] for j in some] for i in some], [slacks[i] for i in some]
+    n, tops = len(matrix), [row[i] + slacks[i] for i, row in enumerate(matrix)]
     if min(tops, default=1) <= 0:
         return False
     units = [power(root_up(top)) for top in tops]
@@ -119,7 +118,7 @@ def positive(matrix, slack):
         [v / (a * b) for v, b in zip(row, units, strict=True)]
         for a, row in zip(units, matrix, strict=True)
     ]
-    slacks = [slack / (a * a) for a in units]
+    slacks = [slack / (a * a) for slack, a in zip(slacks, units, strict=True)]
     if any(abs(v) > 16 for row in matrix for v in row):
         return False
     L = []

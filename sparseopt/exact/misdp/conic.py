@@ -17,6 +17,7 @@ from ..parametric.programs import clip
 from .inside import ends_of_interior, proven_inside
 from .standard import Conditions, standardise
 from .symmetry import left_out, mirror, order
+from .units import beyond_rank_one, entry_margins, line_margins, row_unit
 
 
 def check_misdp(header, arrays, result):
@@ -135,20 +136,6 @@ class Conic:
     def values(self, x):
         return [along(form, x) + g for form, g in zip(self.forms, self.constants, strict=True)]
 
-    def unit(self, places):
-        """The least of the largest coefficients of the continuous variables, and the constant."""
-        constant = max((abs(self.constants[i]) for i in places), default=ZERO)
-        return self.unit_of([self.forms[i] for i in places], constant)
-
-    def unit_of(self, forms, *ends):
-        tops = {}
-        for form in forms:
-            for j, a in form.items():
-                if j not in self.integer:
-                    tops[j] = max(tops.get(j, ZERO), abs(a))
-        unit = min(tops.values(), default=Fraction(1e-5))
-        return min([unit, *(abs(end) for end in ends if end)])
-
     def point(self, x):
         """The objective of x, its integers rounded and the rest moved into its bounds; how far off.
 
@@ -162,56 +149,53 @@ class Conic:
         for j, (low, high) in enumerate(zip(self.low, self.high, strict=True)):
             x[j] = x[j] if j in whole else clip(x[j], low, high)
         worst = max(map(abs, map(Fraction.__sub__, given, x)), default=ZERO)
-        h = self.values(x)
-        for value, low, high, unit in [
-            *zip(x, self.low, self.high, [ONE] * len(x), strict=True),
-            *(
-                (along(form, x), *ends, self.unit_of([form], *ends))
-                for form, *ends in [
-                    *zip(self.forms[: self.m], self.row_low, self.row_high, strict=True),
-                    *self.extra.held(x),
-                ]
-            ),
-        ]:
-            off = max(
-                low - value if low is not None else ZERO, value - high if high is not None else ZERO
-            )
-            worst = max(worst, off / unit)
-        for places, _, rotated in self.cones:
-            u, unit = [h[i] for i in places], self.unit(places)
-            tail = sum(v * v for v in u[2 if rotated else 1 :])
-            lift = Fraction(CONIC) * unit
-            if rotated:
-                good = min(u[0], u[1]) + lift >= 0 and 2 * (u[0] + lift) * (u[1] + lift) >= tail
-            else:
-                good = u[0] + lift >= 0 and (u[0] + lift) ** 2 >= tail
-            worst = max(worst, ZERO if good else ONE)
-        for places, size, _ in self.blocks:
-            M, slack = unpacked([h[i] for i in places], size), Fraction(CONIC) * self.unit(places)
-            if not positive(M, slack):
-                # A guess by floats fails where a matrix is all but singular beside its entries.
-                for i in range(size):
-                    M[i][i] += slack
-                worst = max(worst, ZERO if size <= 40 and semidefinite(M) else ONE)
-        for places, size, flag in self.blocks:
-            if flag:
-                # what is left of a matrix of rank one beside its largest column
-                M = unpacked([h[i] for i in places], size)
-                top = max(M, key=lambda row: max(map(abs, row)))
-                k = M.index(top)
-                if top[k] <= 0:
-                    worst = max(worst, max(map(abs, top)) / self.unit(places))
-                    continue
-                rest = max(
-                    abs(M[i][j] - M[i][k] * M[k][j] / top[k])
-                    for i in range(size)
-                    for j in range(size)
-                )
-                worst = max(worst, rest / max(top[k], self.unit(places)))
+        worst = max(worst, self.off_rows(x, whole), self.off_cones(x, whole))
         if worst > CONIC:
             raise Refuted(f"x is infeasible: off by {near(worst):.3g} of a unit")
         value = sum(a * b for a, b in zip(self.c, x, strict=True)) + self.offset
         return self.sign * (value + self.extra.value(x)), worst
+
+    def parts(self, places):
+        """Forms and constants of a cone or a matrix."""
+        return [self.forms[i] for i in places], [self.constants[i] for i in places]
+
+    def off_rows(self, x, whole):
+        """The most that x misses bounds and rows by, in their units."""
+        worst = ZERO
+        for value, low, high in zip(x, self.low, self.high, strict=True):
+            worst = max(worst, ZERO if low is None else low - value)
+            worst = max(worst, ZERO if high is None else value - high)
+        rows = zip(self.forms[: self.m], self.row_low, self.row_high, strict=True)
+        for form, *ends in [*rows, *self.extra.held(x)]:
+            value = along(form, x)
+            for end, side in zip(ends, (1, -1), strict=True):
+                off = ZERO if end is None else side * (end - value)
+                if off > 0:
+                    worst = max(worst, off / row_unit(form, end, whole, x))
+        return worst
+
+    def off_cones(self, x, whole):
+        """1 where a cone or a matrix does not hold up to its margins; ranks by how much."""
+        worst, h = ZERO, self.values(x)
+        for places, _, rotated in self.cones:
+            heads = 2 if rotated else 1
+            margins = entry_margins(*self.parts(places), heads, whole, x)
+            eased = [(h[i], margin) for i, margin in zip(places, margins, strict=True)]
+            u = [value + margin for value, margin in eased[:heads]]
+            tail = sum(max(abs(value) - margin, ZERO) ** 2 for value, margin in eased[heads:])
+            good = min(u) >= 0 and (2 * u[0] * u[1] if rotated else u[0] ** 2) >= tail
+            worst = max(worst, ZERO if good else ONE)
+        for places, size, flag in self.blocks:
+            M = unpacked([h[i] for i in places], size)
+            slacks = line_margins(*self.parts(places), size, whole, x)
+            if flag:
+                worst = max(worst, beyond_rank_one(M, slacks))
+            if not positive(M, slacks):
+                # A guess by floats fails where a matrix is all but singular beside its entries.
+                for i in range(size):
+                    M[i][i] += slacks[i]
+                worst = max(worst, ZERO if size <= 40 and semidefinite(M) else ONE)
+        return worst
 
     def unbounded(self, x, ray):
         """From a feasible point a direction improves the objective, and leaves no constraint."""
@@ -530,7 +514,7 @@ class Conic:
         for places, size, _ in self.blocks:
             entries = [dual[i] for i in places]
             shift = max(map(abs, entries), default=ZERO) / 10**15
-            while shift and not positive(unpacked(entries, size), shift):
+            while shift and not positive(unpacked(entries, size), [shift] * size):
                 shift *= 10
             for i, (a, b) in zip(places, triangle(size), strict=True):
                 dual[i] += shift if a == b else ZERO

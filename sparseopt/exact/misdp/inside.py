@@ -78,7 +78,7 @@ def inside(problem, dual):
             return False
     for places, size, _ in problem.blocks:
         Z = unpacked([dual[i] for i in places], size)
-        if not positive(Z, ZERO) and not (size <= ELIMINATED and semidefinite(Z)):
+        if not positive(Z, [ZERO] * size) and not (size <= ELIMINATED and semidefinite(Z)):
             return False
     return True
 

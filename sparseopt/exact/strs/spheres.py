@@ -146,7 +146,7 @@ def sphere_leaves(A, a, d, bound, arrays, unit):
         N = [[corner, *(-v / 2 for v in line)]]
         for k, row in enumerate(block):
             N.append([-line[k] / 2, *(mu * (k == c) - v for c, v in enumerate(row))])
-        if not positive(N, Fraction(GAP) * unit):
+        if not positive(N, [Fraction(GAP) * unit] * len(N)):
             raise Refuted(f"a leaf does not prove the bound {near(bound):.12g} for {d} nonzeros")
 
 

@@ -1,0 +1,82 @@
+"""What points of MISDPs may be off by: the units of rows, entries of cones and lines of matrices.
+
+The integers of x (a set of places, `whole`) leave of a form, a dict of places to coefficients, its
+continuous variables and a constant.
+"""
+
+# mypy: ignore-errors
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from ..common.algebra import triangle
+from ..common.rationals import ONE, ZERO, root_up
+from ..common.verdicts import CONIC
+
+DATA, STILL = Fraction(1, 10**12), Fraction(1, 10**9)  # of what no continuous variable can move
+
+
+def left(form, constant, whole, x):
+    """The size of what the integers leave of the constant; the coefficients of the others."""
+    terms = [constant, *(a * x[j] for j, a in form.items() if j in whole)]
+    rest, others = abs(sum(terms)), {j: abs(a) for j, a in form.items() if j not in whole}
+    # What cancels up to rounding errors of the data is zero.
+    return ZERO if rest <= DATA * sum(map(abs, terms)) else rest, others
+
+
+def capped(coefficients, rest):
+    """The least coefficient, and no more than the constant where that is not zero."""
+    return min([*coefficients, rest] if rest else coefficients)
+
+
+def row_unit(form, end, whole, x):
+    """The unit of a row with the end that it misses."""
+    rest, others = left(form, -end, whole, x)
+    return capped(others.values(), rest) if others else Fraction(1e-5)
+
+
+def entry_margins(forms, constants, heads, whole, x):
+    """What the entries of a cone may be off by."""
+    parts = [
+        left(form, constant, whole, x) for form, constant in zip(forms, constants, strict=True)
+    ]
+    most = max(rest for rest, _ in parts)
+    still = max((rest for rest, others in parts if not others), default=ZERO)
+    margins = []
+    for k, (rest, others) in enumerate(parts):
+        unit = capped(others.values(), rest) if others else STILL / Fraction(CONIC) * rest
+        if others and k < heads:  # a head that is raised makes good for all of the tail
+            unit = capped([unit], min([end for end in (rest or most, still) if end], default=ZERO))
+        margins.append(Fraction(CONIC) * unit)
+    return margins
+
+
+def line_margins(forms, constants, size, whole, x):
+    """What the diagonal of a matrix may be off by, from what is in each of its lines."""
+    tops, rests = [{} for _ in range(size)], [[ZERO] * size for _ in range(size)]
+    for form, constant, (i, j) in zip(forms, constants, triangle(size), strict=True):
+        rests[i][j], others = left(form, constant, whole, x)
+        rests[j][i] = rests[i][j]
+        for top in (tops[i], tops[j]):
+            top.update({k: max(a, top.get(k, ZERO)) for k, a in others.items()})
+    most = max(map(max, rests))
+    return [
+        Fraction(CONIC) * capped(top.values(), max(line) or most)
+        if top
+        else STILL * max(line[i], STILL * max(line))
+        for i, (top, line) in enumerate(zip(tops, rests, strict=True))
+    ]
+
+
+def beyond_rank_one(matrix, margins):
+    """What is left of a matrix, its lines in their units, beside its largest column."""
+    size, d = len(matrix), [root_up(margin / Fraction(CONIC)) or ONE for margin in margins]
+    M = [
+        [v / (a * b) for v, b in zip(row, d, strict=True)] for a, row in zip(d, matrix, strict=True)
+    ]
+    k = max(range(size), key=lambda i: M[i][i])
+    if M[k][k] <= 0:
+        return max(abs(v) for row in M for v in row)
+    rest = (abs(M[i][j] - M[i][k] * M[k][j] / M[k][k]) for i in range(size) for j in range(size))
+    return max(rest) / max(M[k][k], ONE)
