@@ -88,6 +88,9 @@ size, and in any case. Much less than 1 / M for a row y <= M k."""
 OBJECTIVE_ROUNDING = 5e-10
 """A gap below this, relative to the largest cost, is rounding."""
 
+OFFSET_DIGITS = 1e-6
+"""What an offset counts for beside the costs: its rounding errors only."""
+
 GAP_ROUNDING = 1e-9
 """The part of the relative gap that is left unused, so that rounding takes no bound out of it."""
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import sparseopt
-from sparseopt import Certificate, Status, exact
+from sparseopt import Certificate, Limit, Status, exact
 from sparseopt.problems import MISDP, SecondOrderCone, SemidefiniteBlock
 from sparseopt.problems.misdp.cones import pack_symmetric
 
@@ -32,6 +32,7 @@ def one_leaf(problem, x, value):
     }
     return sparseopt.solve(problem).with_changes(
         status=Status.OPTIMAL,
+        limit=None,
         x=np.array(x),
         objective=value,
         bound=value,
@@ -181,3 +182,53 @@ def test_matrices_whose_lines_are_far_apart_are_solved_and_verified(power):
     result = sparseopt.solve(problem)
     assert result.objective == pytest.approx(v @ v, rel=1e-6)
     assert verdict(problem, result) == "verified"
+
+
+def test_objectives_are_not_measured_by_an_offset_that_cancels(tmp_path):
+    problem = MISDP(
+        c=[1.0],
+        lower=[2.0**40],
+        upper=[2.0**40 + 1e4],
+        integer=[True],
+        offset=-(2.0**40),
+    )
+    result = sparseopt.solve(problem)
+    assert (result.status, result.objective) == (Status.OPTIMAL, 0.0)
+    assert verdict(problem, result) == "verified"
+    assert exactly(problem, result, tmp_path) == "proven"
+    for x, value in ((2.0**40, 500.0), (2.0**40 + 1.0, 1.0)):
+        false = result.with_changes(x=np.array([x]), objective=value, bound=value, trace=())
+        assert verdict(problem, false) == "refuted"
+        some = false.with_changes(status=Status.FEASIBLE, limit=Limit.TIME, bound=0.0)
+        assert verdict(problem, some) == ("unproven" if value == 500.0 else "verified")
+
+
+def test_objectives_whose_terms_cancel_are_added_up_in_106_bits():
+    """c'x is 1 where each of its terms is 2^54; in double precision it is 0 or 4."""
+    problem = MISDP(
+        c=[1.0, 1.0, -1.0], lower=[2.0**54, 1.0, 2.0**54], upper=[2.0**54, 3.0, 2.0**54]
+    )
+    x = [2.0**54, 1.0, 2.0**54]
+    true = sparseopt.check(problem, one_leaf(problem, x, 1.0))
+    assert true.verdict.value == "unproven"  # the leaf's own terms cancel
+    assert true.messages[0].startswith("leaf 0")
+    for value in (0.0, 4.0):
+        assert verdict(problem, one_leaf(problem, x, value)) != "verified"
+
+
+def test_points_of_a_pool_are_in_order_and_have_their_objectives(tmp_path):
+    problem = MISDP(
+        c=[1.0, 2.0, 4.0], lower=np.zeros(3), upper=np.ones(3), integer=np.ones(3, dtype=bool)
+    )
+    result = sparseopt.solve(problem, options={"solutions": 3})
+    assert [point.objective for point in result.pool] == [0.0, 1.0, 2.0]
+    assert verdict(problem, result) == "verified"
+    assert exactly(problem, result, tmp_path) == "proven"
+    arrays = result.certificate.arrays
+    order = [1, 0, 2]
+    others = {name: arrays[name][order] for name in ("pool_x", "pool_objective")}
+    moved = {"pool_objective": arrays["pool_objective"] + [0.0, 0.0, 1e-6]}
+    for changes in (others, moved):
+        false = result.with_changes(certificate=Certificate("misdp-leaves", {**arrays, **changes}))
+        assert verdict(problem, false) == "refuted"
+        assert exactly(problem, false, tmp_path) == "refuted"

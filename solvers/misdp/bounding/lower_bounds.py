@@ -28,6 +28,7 @@ from ..settings import (
     LARGEST_BOUND,
     MULTIPLIER_DIGITS,
     MULTIPLIER_NOISE,
+    OFFSET_DIGITS,
     PROOF_LOSS,
     ROOM_WITHOUT_INTERIOR,
     STEP_DIGITS,
@@ -113,7 +114,7 @@ class Judge:
     costs : array of shape (n,)
         Of a minimisation.
     scale : float
-        The largest cost, or the offset where that is larger.
+        The largest cost, or what is left of the offset's last digits where that is larger.
     rounding_at_zero : float
         By how much a bound next to 0 may be stated better than it is proven.
     """
@@ -130,7 +131,7 @@ class Judge:
         constants += [triangle_weights(b.size) * b.F0 for b in problem.blocks]
         self.constants = np.concatenate(constants)
         sizes = np.abs(problem.c)
-        self.scale = max(float(sizes.max()), abs(problem.offset))
+        self.scale = max(float(sizes.max()), OFFSET_DIGITS * abs(problem.offset))
         least_cost = float(sizes[sizes > 0.0].min()) if sizes.any() else 0.0
         self.rounding_at_zero = BOUND_ROUNDING * least_cost
 

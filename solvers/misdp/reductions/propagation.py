@@ -440,9 +440,10 @@ def settled(whole: Array, low: Array, high: Array) -> bool:
     """Round the bounds of integers; False when a pair has crossed."""
     for j in range(low.shape[0]):
         if whole[j]:
-            if low[j] > -np.inf:
+            # What is whole needs no room for rounding errors.
+            if ceil(low[j]) > low[j]:
                 low[j] = ceil(low[j] - max(_PART * abs(low[j]), _LEAST))
-            if high[j] < np.inf:
+            if floor(high[j]) < high[j]:
                 high[j] = floor(high[j] + max(_PART * abs(high[j]), _LEAST))
     if crossed(low, high):
         return False
@@ -558,9 +559,11 @@ class _Plain:
     def settle(self, low: Array, high: Array) -> bool:
         """Round the bounds of integers; False when a pair has crossed."""
         whole = self._whole
-        with np.errstate(invalid="ignore"):
-            low[whole] = np.ceil(low[whole] - np.fmax(_PART * np.abs(low[whole]), _LEAST))
-            high[whole] = np.floor(high[whole] + np.fmax(_PART * np.abs(high[whole]), _LEAST))
+        for end, rounded, sign in ((low, np.ceil, -1.0), (high, np.floor, 1.0)):
+            given = end[whole]
+            with np.errstate(invalid="ignore"):
+                moved = rounded(given + sign * np.fmax(_PART * np.abs(given), _LEAST))
+            end[whole] = np.where(given == np.rint(given), given, moved)
         if _crossed(low, high):
             return False
         wrong = low > high

@@ -255,8 +255,11 @@ class ImpliedBounds:
         """Round the bounds of integer variables in place; False where a pair crosses."""
         whole = self._problem.integer
         part, least = _WHOLE
-        low[whole] = np.ceil(low[whole] - part * np.abs(_finite(low[whole])) - least)
-        high[whole] = np.floor(high[whole] + part * np.abs(_finite(high[whole])) + least)
+        for end, sign in ((low, -1.0), (high, 1.0)):
+            # Rounded upwards times the sign; what is whole needs no room for rounding errors.
+            given = sign * end[whole]
+            moved = np.floor(given + part * np.abs(_finite(given)) + least)
+            end[whole] = sign * np.where(given == np.rint(given), given, moved)
         if _crossed(low, high):
             return False
         low[:], high[:] = np.minimum(low, high), np.maximum(low, high)

@@ -87,6 +87,7 @@ from sparseopt.checking.tolerances import OBJECTIVE, SEGMENT, SUM, prevailing
 from sparseopt.checking.work import TooMuchWork, spend
 from sparseopt.problems.base import Array
 from sparseopt.problems.misdp.problem import MISDP
+from sparseopt.proofs.double_double import EPSILON, DoubleDouble
 from sparseopt.proofs.misdp_standard_form import is_standard
 from sparseopt.result import Result, Status
 
@@ -102,6 +103,10 @@ _STACK = 1_000_000
 """Numbers of the leaves that are looked at together."""
 _ROUNDED = 1e-3
 """What costs count for beside the bound itself, as they may cancel in it."""
+_OFFSET = 1e-6
+"""The same for an offset, of which nothing but its rounding errors, 1e-15 of it, may be left."""
+_TERMS = 1e-13
+"""Rounding errors of a leaf's bound, relative to the sum of its terms, which refute nothing."""
 _POINT = frozenset({Status.OPTIMAL, Status.CONVERGED, Status.FEASIBLE, Status.IMPRECISE})
 """Statuses that state a feasible point."""
 
@@ -141,25 +146,26 @@ def verify(problem: MISDP, result: Result, findings: Findings) -> None:
 
 
 def _unit(problem: MISDP, value: float = 0.0, *, largest: bool = False) -> float:
-    """Return what objective values are measured by: costs, offset and the value itself.
+    """Return what objective values are measured by: costs, the value itself, 1e-6 of the offset.
 
     Costs far above the others may have no effect, so that those that prevail count, unless the
-    largest are asked for.
+    largest are asked for. An offset counts for the last digits of what it is added to.
     """
     costs = _costs(problem)
     unit = float(costs.max()) if largest else prevailing(costs)
-    return max(unit, abs(problem.offset), abs(value))
+    return max(unit, _OFFSET * abs(problem.offset), abs(value))
 
 
 def _bound_unit(problem: MISDP, bound: float) -> float:
     """Return what a bound is measured by: itself, the smallest cost, or 1e-3 of all costs.
 
     What weak duality proves is a true bound, rounding errors included. Only what the engine's
-    arithmetic has in other places is allowed for: 1e-12 of the costs and the offset.
+    arithmetic has in other places is allowed for: 1e-12 of the costs, and the last digits of the
+    offset.
     """
     costs = _costs(problem)
     least = float(costs[costs > 0.0].min()) if costs.any() else 0.0
-    return max(abs(bound), least, _ROUNDED * max(prevailing(costs), abs(problem.offset)))
+    return max(abs(bound), least, _ROUNDED * prevailing(costs), _OFFSET * abs(problem.offset))
 
 
 def _costs(problem: MISDP) -> Array:
@@ -175,12 +181,7 @@ def _check_objective(problem: MISDP, result: Result, point: Array, findings: Fin
     if result.objective is None:
         findings.refute(f"the status is {result.status.value}, but no objective is stated")
         return
-    terms = problem.c * point
-    if problem.Q is not None:
-        Q = problem.Q.tocoo()
-        terms = np.append(terms, 0.5 * Q.data * point[Q.row] * point[Q.col])
-    value = math.fsum([*terms.tolist(), problem.offset])
-    error = 2.0 * _EPS * float(np.abs(terms).sum())
+    value, error = _objective(problem, point)
     unit = _unit(problem, value)
     missed = abs(result.objective - value)
     if missed + error > OBJECTIVE * unit:
@@ -194,6 +195,23 @@ def _check_objective(problem: MISDP, result: Result, point: Array, findings: Fin
     size = max(abs(result.objective), abs(result.bound))
     if gap > max(params.abs_gap, params.rel_gap * size, SUM * _unit(problem)):
         findings.doubt(f"objective and bound differ by {gap:.3g}, which the costs do not explain")
+
+
+def _objective(problem: MISDP, point: Array) -> tuple[float, float]:
+    """Return the objective of a point and a bound of its error; terms that cancel in 106 bits."""
+    parts = [(problem.c, point)]
+    if problem.Q is not None:
+        Q = problem.Q.tocoo()
+        parts.append((0.5 * Q.data * point[Q.row], point[Q.col]))
+    factors, others = (np.concatenate(part) for part in zip(*parts, strict=True))
+    terms = factors * others
+    value = math.fsum([*terms.tolist(), problem.offset])
+    error = 2.0 * _EPS * float(np.abs(terms).sum())
+    if error <= 0.1 * OBJECTIVE * _unit(problem, value) or problem.Q is not None:
+        return value, error
+    total = (DoubleDouble(factors) * others).sum() + problem.offset
+    size = float(np.abs(terms).sum()) + abs(problem.offset)
+    return float(total.high), (len(terms) + 2.0) * EPSILON * size + _EPS * abs(float(total.high))
 
 
 @dataclass(frozen=True, eq=False)
@@ -351,15 +369,21 @@ def _verify_pool(problem: MISDP, result: Result, findings: Findings) -> None:
         if point is None:
             return
         members.add((point[problem.integer] + 0.0).tobytes())
-        missed = abs(problem.objective(point) - value)
-        if not missed <= OBJECTIVE * max(_unit(problem, value), problem.objective_scale(point)):
+        found, error = _objective(problem, point)
+        missed, allowed = abs(found - value), OBJECTIVE * _unit(problem, found)
+        if not missed - error <= allowed:
             findings.refute(f"a point of the pool has another objective than {value:.12g}")
+        elif missed + error > allowed:
+            findings.doubt(f"the objective of a point of the pool is known to {error:.1g} only")
+    sign = 1.0 if problem.sense == "min" else -1.0
+    worse = sign * np.maximum.accumulate(sign * values)
+    if (np.abs(values - worse) > OBJECTIVE * np.maximum(_unit(problem), np.abs(worse))).any():
+        findings.refute("the points of the pool are not in the order of their objectives")
     if len(members) < len(X):
         findings.refute("two points of the pool have the same integers")
     bound = float(end[0])
     if findings.refuted:
         return
-    sign = 1.0 if problem.sense == "min" else -1.0
     if np.isnan(bound):
         raise Malformed("pool_bound is no number")
     if bound == -sign * np.inf:
@@ -564,7 +588,9 @@ class _ProofOfLeaves:
         found = self.duality.bound(*tight, leaves.dual[k], scale, wanted)
         if self._enough(found.value, found.size, farkas):
             return None
-        only_rounding = bool(self._enough(found.nearly, found.size, farkas, self.lowest))
+        # Errors of the ends and of the terms, which may cancel.
+        lowest = self.lowest - _TERMS * float(found.size)
+        only_rounding = bool(self._enough(found.nearly, found.size, farkas, lowest))
         if farkas:
             message = f"leaf {k} is not proven infeasible: its multipliers give {found.value:.6g}"
         else:

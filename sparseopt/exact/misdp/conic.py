@@ -61,6 +61,7 @@ class Pool:
     def __init__(self, problem, tables):
         self.problem, self.members = problem, set()
         rows, values = tables["pool_x"].rows(), exacts(tables["pool_objective"].values)
+        worst = None
         (self.bound,) = tables["pool_bound"].values
         for x, stated in zip(map(exacts, rows), values, strict=True):
             value, _ = problem.point(x)
@@ -68,6 +69,9 @@ class Pool:
             margins = [Fraction(OBJECTIVE) * unit for unit in units]
             within(abs(stated - value), *margins, "the objective of a point of the pool is off")
             self.members.add(tuple(int(x[j]) for j in problem.integer))
+            if worst is not None and problem.sign * (worst - stated) > margins[0]:
+                raise Refuted("the points of the pool are not in the order of their objectives")
+            worst = stated
         if len(self.members) < len(rows):
             raise Refuted("two points of the pool have the same integers")
 
