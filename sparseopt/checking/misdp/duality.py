@@ -41,7 +41,12 @@ from sparseopt.checking.rational import (
 )
 from sparseopt.installed import Deferred
 from sparseopt.problems.base import Array
-from sparseopt.problems.misdp.cones import matrix_variable, triangle, unpack_symmetric
+from sparseopt.problems.misdp.cones import (
+    SemidefiniteBlock,
+    matrix_variable,
+    triangle,
+    unpack_symmetric,
+)
 from sparseopt.problems.misdp.problem import MISDP
 
 if TYPE_CHECKING:
@@ -58,6 +63,8 @@ _ROUNDS = 3
 _TINY = float(np.nextafter(0.0, 1.0))
 _CONE = 64
 """Length of the largest cone whose multiplier is looked at in rational arithmetic."""
+_BALANCED = 8
+"""Rounds of the balancing of a matrix's lines."""
 _EXACT = 400_000
 """Coefficients that are added in rational arithmetic for one problem; no sign is decided beyond."""
 
@@ -145,6 +152,8 @@ class WeakDuality:
         self._exact_left = _EXACT
         begin = problem.A.shape[0]
         self._cones, self._blocks = [], []
+        self._lines: list[Array] = []
+        """Powers of two that the lines of each matrix come to."""
         for cone in problem.cones:
             self._cones.append((slice(begin, begin + cone.dimension), cone.rotated))
             begin += cone.dimension
@@ -157,6 +166,7 @@ class WeakDuality:
                 taken[columns] = True
             here = slice(begin, begin + block.dimension)
             self._blocks.append((here, block.size, weight, columns))
+            self._lines.append(_line_scales(block))
             begin += block.dimension
 
         owned = any(own is not None for *_, own in self._blocks)
@@ -383,9 +393,12 @@ class WeakDuality:
         problem, dual = self._problem, dual.copy()
         absorbed = []
         # Matrices of variables come last: what they absorb depends on all other multipliers.
-        for here, size, weight, columns in sorted(self._blocks, key=lambda b: b[3] is not None):
+        order = sorted(range(len(self._blocks)), key=lambda k: self._blocks[k][3] is not None)
+        for k in order:
+            (here, size, weight, columns), lines = self._blocks[k], self._lines[k]
             entries, unsure = dual[:, here], np.zeros(len(dual))
-            diagonal = np.equal(*triangle(size))
+            i, j = triangle(size)
+            diagonal, scale = i == j, lines[i] * lines[j]
             free = None
             if absorb and columns is not None:
                 r, error, _ = self._reduced_costs(costs, dual, near)
@@ -393,12 +406,13 @@ class WeakDuality:
                 ends = np.where(part > 0.0, problem.lower[columns], problem.upper[columns])
                 free = np.isinf(ends)
                 entries += np.where(free, part / weight, 0.0)
-                doubt = (error[:, columns] + 4.0 * _EPS * np.abs(part)) / weight
+                doubt = (error[:, columns] + 4.0 * _EPS * np.abs(part)) / weight * scale
                 unsure = np.sqrt(np.where(free, doubt, 0.0) ** 2 @ weight)
-            values = np.linalg.eigvalsh(unpack_symmetric(entries, size))
-            # Errors of computed eigenvalues are of the order of s eps |Z|.
+            # Z is semidefinite where D Z D is, with the scales of the lines of M in D.
+            values = np.linalg.eigvalsh(unpack_symmetric(entries * scale, size))
+            # Errors of computed eigenvalues are of the order of s eps |D Z D|.
             least = values[:, 0] - 6.0 * size * _EPS * np.abs(values).max(axis=1) - unsure
-            shift = np.maximum(0.0, -least)[:, None]
+            shift = np.maximum(0.0, -least)[:, None] / scale
             if free is None and (near is not None or here in inside):
                 # They are inside.
                 shift[:] = 0.0
@@ -498,6 +512,21 @@ def _norms(vectors: Array) -> Array:
     scale = np.abs(vectors).max(axis=1, initial=0.0)
     scaled = vectors / np.where(scale > 0.0, scale, 1.0)[:, None]
     return np.asarray(scale * np.sqrt((scaled * scaled).sum(axis=1)))
+
+
+def _line_scales(block: SemidefiniteBlock) -> Array:
+    """Return powers of two whose products are about the sizes of a matrix's entries, shape (s,).
+
+    They are found by balancing the largest coefficient or constant of each line.
+    """
+    largest = np.abs(block.F0)
+    terms = sp.coo_array(block.F)
+    np.maximum.at(largest, terms.row, np.abs(terms.data))
+    sizes, scales = unpack_symmetric(largest, block.size), np.ones(block.size)
+    for _ in range(_BALANCED):
+        most = (sizes / np.outer(scales, scales)).max(axis=1)
+        scales *= np.exp2(np.rint(0.5 * np.log2(np.where(most > 0.0, most, 1.0))))
+    return scales
 
 
 def _sums_down(constant: Array, charges: Array) -> tuple[Array, Array]:

@@ -17,7 +17,7 @@ from ..parametric.programs import clip
 from .inside import ends_of_interior, proven_inside
 from .standard import Conditions, standardise
 from .symmetry import left_out, mirror, order
-from .units import beyond_rank_one, entry_margins, line_margins, row_unit
+from .units import beyond_rank_one, entry_margins, line_margins, line_scales, row_unit
 
 
 def check_misdp(header, arrays, result):
@@ -106,6 +106,7 @@ class Conic:
             given = arrays[name].values if name in arrays else [word] * count
             return [None if v is None or math.isinf(v) else exact(v) for v in given]
 
+        self.scales = {}  # of the lines of matrices, by their places
         self.gone = set()  # integers that others stand for
         self.integer = (
             [j for j, v in enumerate(arrays["integer"].values) if v] if "integer" in arrays else []
@@ -516,12 +517,18 @@ class Conic:
             dual[places[0]] += lift
         weight = {}
         for places, size, _ in self.blocks:
-            entries = [dual[i] for i in places]
+            # Z is semidefinite where D Z D is, with the scales of the lines of M in D.
+            pairs = triangle(size)
+            scales = self.scales.get(places) or line_scales(*self.parts(places), size)
+            self.scales[places] = scales
+            entries = [
+                dual[i] * scales[a] * scales[b] for i, (a, b) in zip(places, pairs, strict=True)
+            ]
             shift = max(map(abs, entries), default=ZERO) / 10**15
             while shift and not positive(unpacked(entries, size), [shift] * size):
                 shift *= 10
-            for i, (a, b) in zip(places, triangle(size), strict=True):
-                dual[i] += shift if a == b else ZERO
+            for i, (a, b) in zip(places, pairs, strict=True):
+                dual[i] += shift / scales[a] ** 2 if a == b else ZERO
                 weight[i] = 1 if a == b else 2
         r = [ZERO] * len(self.c) if farkas else list(self.c)
         for i, form in enumerate(self.forms):

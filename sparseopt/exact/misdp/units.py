@@ -11,7 +11,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from ..common.algebra import triangle
-from ..common.rationals import ONE, ZERO, root_up
+from ..common.rationals import ONE, ZERO, power, root_up
 from ..common.verdicts import CONIC
 
 DATA, STILL = Fraction(1, 10**12), Fraction(1, 10**9)  # of what no continuous variable can move
@@ -67,6 +67,21 @@ def line_margins(forms, constants, size, whole, x):
         else STILL * max(line[i], STILL * max(line))
         for i, (top, line) in enumerate(zip(tops, rests, strict=True))
     ]
+
+
+def line_scales(forms, constants, size):
+    """Powers of two whose products are about the sizes of a matrix's entries, by balancing."""
+    sizes = [[ZERO] * size for _ in range(size)]
+    for form, constant, (i, j) in zip(forms, constants, triangle(size), strict=True):
+        sizes[i][j] = sizes[j][i] = max([abs(constant), *map(abs, form.values())])
+    scales = [ONE] * size
+    for _ in range(8):
+        most = [max(v / b for v, b in zip(row, scales, strict=True)) for row in sizes]
+        # The root of what is left of a line, as a power of two.
+        scales = [
+            a * power(root_up(top / a)) if top else a for a, top in zip(scales, most, strict=True)
+        ]
+    return scales
 
 
 def beyond_rank_one(matrix, margins):
