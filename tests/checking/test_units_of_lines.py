@@ -1,11 +1,9 @@
 """MISDPs whose constraints hold only in the unit of another line, entry or term."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
-import scipy.sparse as sp
-import small_misdps
+from rewritten_misdps import WAYS, complaint
+from thorough import first
 
 import sparseopt
 from sparseopt import Certificate, Limit, Status, exact
@@ -238,21 +236,12 @@ def test_points_of_a_pool_are_in_order_and_have_their_objectives(tmp_path):
         assert exactly(problem, false, tmp_path) == "refuted"
 
 
-@pytest.mark.parametrize("seed", range(12))
-def test_programs_do_not_depend_on_the_units_of_lines(seed, tmp_path):
-    """M is semidefinite where D M D is: the same optimum, proven, in lines 8 orders apart."""
-    problem = small_misdps.draw(seed)
-    rng = np.random.default_rng(seed)
-    blocks = []
-    for part in problem.blocks:
-        units = 10.0 ** rng.uniform(-4.0, 4.0, part.size)
-        scale = pack_symmetric(np.outer(units, units))
-        F = sp.csr_array(sp.diags_array(scale) @ part.F)
-        blocks.append(replace(part, F=F, F0=scale * part.F0))
-    far = problem.with_changes(blocks=tuple(blocks))
-    expected, found = sparseopt.solve(problem), sparseopt.solve(far)
-    assert found.status is expected.status
-    if expected.objective is not None:
-        assert found.objective == pytest.approx(expected.objective, rel=1e-6, abs=1e-6)
-    assert verdict(far, found) == "verified"
-    assert exactly(far, found, tmp_path) == "proven"
+@pytest.mark.parametrize("seed", first(2, range(25)))
+@pytest.mark.parametrize("way", WAYS)
+def test_the_same_program_written_otherwise_has_the_same_optimum(way, seed):
+    assert complaint(way, seed) == ""
+
+
+@pytest.mark.parametrize("seed", [2, 3, 6])
+def test_programs_with_lines_in_far_units_are_proven_exactly(seed, tmp_path):
+    assert complaint("lines", seed, tmp_path) == ""
