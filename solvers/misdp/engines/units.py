@@ -63,20 +63,21 @@ class Units:
 
         What a relaxation's solver leaves of its gap and of its residuals is not relative to data
         far from one. Costs that are not small stay as they are, and so do constraints whose
-        coefficients or constants are near one, programs with a quadratic objective, and constraints
-        beside indicators or matrices of rank one, which have units in terms of their own.
+        coefficients or constants are near one, rows and cones beside indicators or a quadratic
+        objective, and all constraints beside matrices of rank one, which have units in terms of
+        their own.
 
         Parameters
         ----------
         problem : MISDP
         """
         ranked = any(block.rank_one for block in problem.blocks)
-        left = ranked or bool(problem.indicators) or problem.Q is not None
         rows, cones = np.ones(problem.A.shape[0]), np.ones(len(problem.cones))
         blocks = [np.ones((block.size, block.size)) for block in problem.blocks]
-        if not left:
+        if not ranked and not problem.indicators and problem.Q is None:
             rows = _units(_largest_in_rows(problem.A), _sides(problem))
             cones = _units(*_largest((cone.F.data, cone.g) for cone in problem.cones))
+        if not ranked:
             blocks = [_of_block(block) for block in problem.blocks]
         largest = float(np.abs(problem.c).max(initial=0.0))
         small = problem.Q is None and largest < 1.0
@@ -164,8 +165,8 @@ class Units:
             packed = [pack_symmetric(units) for units in self.blocks]
             of_constraints["psd"] = np.concatenate([np.zeros(0), *packed])
             for name, units in of_constraints.items():
-                # Constraints of a standard form that has more of them are in the units of the user.
-                factor = self.costs if self.plain else self.costs / units
+                # A standard form may have more rows and cones, in the units of the user.
+                factor = self.costs if (units == 1.0).all() else self.costs / units
                 factors[name] = factors[f"interior_{name}"] = factor
         elif not self.plain:
             orders = [max(2, cone.dimension - cone.rotated) for cone in problem.cones]

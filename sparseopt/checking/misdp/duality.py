@@ -31,6 +31,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from sparseopt.checking.misdp.enclosure import Enclosure, Part, enclosed
+from sparseopt.checking.misdp.lines import line_scales
 from sparseopt.checking.rational import (
     LARGEST,
     Sign,
@@ -41,12 +42,7 @@ from sparseopt.checking.rational import (
 )
 from sparseopt.installed import Deferred
 from sparseopt.problems.base import Array
-from sparseopt.problems.misdp.cones import (
-    SemidefiniteBlock,
-    matrix_variable,
-    triangle,
-    unpack_symmetric,
-)
+from sparseopt.problems.misdp.cones import matrix_variable, triangle, unpack_symmetric
 from sparseopt.problems.misdp.problem import MISDP
 
 if TYPE_CHECKING:
@@ -63,8 +59,6 @@ _ROUNDS = 3
 _TINY = float(np.nextafter(0.0, 1.0))
 _CONE = 64
 """Length of the largest cone whose multiplier is looked at in rational arithmetic."""
-_BALANCED = 8
-"""Rounds of the balancing of a matrix's lines."""
 _EXACT = 400_000
 """Coefficients that are added in rational arithmetic for one problem; no sign is decided beyond."""
 
@@ -166,7 +160,7 @@ class WeakDuality:
                 taken[columns] = True
             here = slice(begin, begin + block.dimension)
             self._blocks.append((here, block.size, weight, columns))
-            self._lines.append(_line_scales(block))
+            self._lines.append(line_scales(block))
             begin += block.dimension
 
         owned = any(own is not None for *_, own in self._blocks)
@@ -512,21 +506,6 @@ def _norms(vectors: Array) -> Array:
     scale = np.abs(vectors).max(axis=1, initial=0.0)
     scaled = vectors / np.where(scale > 0.0, scale, 1.0)[:, None]
     return np.asarray(scale * np.sqrt((scaled * scaled).sum(axis=1)))
-
-
-def _line_scales(block: SemidefiniteBlock) -> Array:
-    """Return powers of two whose products are about the sizes of a matrix's entries, shape (s,).
-
-    They are found by balancing the largest coefficient or constant of each line.
-    """
-    largest = np.abs(block.F0)
-    terms = sp.coo_array(block.F)
-    np.maximum.at(largest, terms.row, np.abs(terms.data))
-    sizes, scales = unpack_symmetric(largest, block.size), np.ones(block.size)
-    for _ in range(_BALANCED):
-        most = (sizes / np.outer(scales, scales)).max(axis=1)
-        scales *= np.exp2(np.rint(0.5 * np.log2(np.where(most > 0.0, most, 1.0))))
-    return scales
 
 
 def _sums_down(constant: Array, charges: Array) -> tuple[Array, Array]:

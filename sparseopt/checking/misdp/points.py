@@ -3,11 +3,11 @@ r"""Whether a point of a MISDP is feasible: integers exactly, the rest to 1e-7 i
 Integer variables are rounded, and all other variables are moved into their bounds. With the
 integers fixed each row, each entry of a cone and each line of a matrix has a **unit** that the
 problem's numbers give, never the point: the least, over its continuous variables, of the largest
-coefficient of that variable in it; and no more than what the integers leave of its constants, or,
-for the head of a cone and the line of a matrix, of those of all of it where its own are zero.
-Without continuous variables there are rounding errors of the data only: 1e-12 of a row's terms,
-1e-9 of an entry of a cone, and of the diagonal of a matrix; and a head has no larger unit than an
-entry without them. The point
+coefficient of that variable in it (in a matrix whose lines were balanced to entries of one size);
+and no more than what the integers leave of its constants, or, for the head of a cone and the line
+of a matrix, of those of all of it where its own are zero. Without continuous variables there are
+rounding errors of the data only: 1e-12 of a row's terms, 1e-9 of an entry of a cone, and of the
+diagonal of a matrix; and a head has no larger unit than an entry without them. The point
 
 - **holds** where it misses each constraint by at most 1e-7 units, rounding errors of the evaluation
   included: rows by that much; cones where their heads may be raised, and the entries of their
@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sparseopt.checking.misdp.implied import ImpliedBounds
+from sparseopt.checking.misdp.lines import line_scales
 from sparseopt.checking.rational import (
     Sign,
     images,
@@ -328,13 +329,17 @@ def _units(problem: MISDP, part: SecondOrderCone | SemidefiniteBlock, x: Array) 
         cap = np.where(heads & (fixed == 0.0), fixed.max(), fixed)
         unit[heads] = _capped(unit[heads], fixed[still].max(initial=0.0))
         return np.where(still, _INTEGER_MATRIX / CONIC * fixed, _capped(unit, cap))
-    beside = unpack_symmetric(fixed, part.size)
-    unit = _least_of_lines(part.size, at, variable, size)
+    # Entries are compared in lines of one scale.
+    scales, (i, j) = line_scales(part), triangle(part.size)
+    products = scales[i] * scales[j]
+    beside = unpack_symmetric(fixed / products, part.size)
+    unit = _least_of_lines(part.size, at, variable, size / products[at])
     rest = beside.max(axis=1)
     still = np.maximum(np.diagonal(beside), _INTEGER_MATRIX * rest)
     still[still == 0.0] = 1.0
     capped = _capped(unit, np.where(rest > 0.0, rest, rest.max()))
-    return np.where(np.isinf(unit), _INTEGER_MATRIX / CONIC * still, capped)
+    unit = np.where(np.isinf(unit), _INTEGER_MATRIX / CONIC * still, capped)
+    return np.asarray(unit * scales**2)
 
 
 def _least_of_lines(size: int, at: Array, variable: Array, terms: Array) -> Array:

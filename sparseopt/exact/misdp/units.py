@@ -55,16 +55,21 @@ def entry_margins(forms, constants, heads, whole, x):
 def line_margins(forms, constants, size, whole, x):
     """What the diagonal of a matrix may be off by, from what is in each of its lines."""
     tops, rests = [{} for _ in range(size)], [[ZERO] * size for _ in range(size)]
+    scales = line_scales(forms, constants, size)  # entries are compared in lines of one scale
     for form, constant, (i, j) in zip(forms, constants, triangle(size), strict=True):
-        rests[i][j], others = left(form, constant, whole, x)
-        rests[j][i] = rests[i][j]
+        rest, others = left(form, constant, whole, x)
+        product = scales[i] * scales[j]
+        rests[i][j] = rests[j][i] = rest / product
         for top in (tops[i], tops[j]):
-            top.update({k: max(a, top.get(k, ZERO)) for k, a in others.items()})
+            top.update({k: max(a / product, top.get(k, ZERO)) for k, a in others.items()})
     most = max(map(max, rests))
     return [
-        Fraction(CONIC) * capped(top.values(), max(line) or most)
-        if top
-        else STILL * max(line[i], STILL * max(line))
+        scales[i] ** 2
+        * (
+            Fraction(CONIC) * capped(top.values(), max(line) or most)
+            if top
+            else STILL * max(line[i], STILL * max(line))
+        )
         for i, (top, line) in enumerate(zip(tops, rests, strict=True))
     ]
 

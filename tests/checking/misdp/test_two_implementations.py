@@ -14,6 +14,7 @@ from sparseopt.checking.misdp.implied import ImpliedBounds
 from sparseopt.checking.misdp.ranks import RankBoxes
 from sparseopt.checking.misdp.rays import _arrow
 from sparseopt.problems import MISDP, MISDPBuilder, SecondOrderCone
+from sparseopt.problems.misdp.cones import pack_symmetric
 from sparseopt.solvers.misdp.bounds import ConicMultipliers, SafeBounds
 from sparseopt.solvers.misdp.reductions.propagation import Propagation
 from sparseopt.solvers.misdp.tree.rank_boxes import RankOneBoxes
@@ -58,7 +59,10 @@ def test_implied_bounds(problem: MISDP) -> None:
 
 @each_problem
 def test_weak_duality(problem: MISDP) -> None:
-    """Equal up to what each of the two allows for rounding errors."""
+    """Equal up to what each of the two allows for rounding errors.
+
+    Of matrices that are semidefinite, most of them singular: others are lifted in other units.
+    """
     rng = np.random.default_rng(6)
     duality, safe = WeakDuality(problem), SafeBounds(problem)
     m, cones, psd = duality.widths
@@ -69,6 +73,11 @@ def test_weak_duality(problem: MISDP) -> None:
     for size in (0.1, 1.0, 1e3):
         for farkas in (False, True):
             given = size * rng.normal(size=m + cones + psd)
+            begin = m + cones
+            for block in problem.blocks:
+                G = rng.normal(size=(block.size, rng.integers(1, block.size + 1)))
+                given[begin : begin + block.dimension] = pack_symmetric(size * G @ G.T)
+                begin += block.dimension
             own = duality.bound(*box, given, 0.0 if farkas else 1.0)
             parts = (part[None] for part in np.split(given, [m, m + cones]))
             engine = safe.evaluate(*box, ConicMultipliers(*parts), farkas)
