@@ -329,6 +329,9 @@ USUAL_POWER = 17.0
 """Costs of less than two to minus this, and constraints of as little or of two to this, are solved
 in units of their own."""
 
+QUADRATIC_POWER = 6
+"""The same for linear costs beside a quadratic objective: two to minus this."""
+
 MASTERS = 10
 """Within so many masters the gap must be halved."""
 

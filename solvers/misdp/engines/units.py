@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -20,7 +21,7 @@ from sparseopt.problems.misdp.cones import (
 from sparseopt.problems.misdp.problem import MISDP
 from sparseopt.result import Certificate, Result
 
-from ..settings import USUAL_POWER
+from ..settings import QUADRATIC_POWER, USUAL_POWER
 
 if TYPE_CHECKING:
     import scipy.sparse as sp
@@ -62,7 +63,7 @@ class Units:
         """Return units that bring the largest cost, and the largest entries, between 1 and 2.
 
         What a relaxation's solver leaves of its gap and of its residuals is not relative to data
-        far from one. Costs that are not small stay as they are, and so do constraints whose
+        far from one. Linear costs that are not small stay as they are, and so do constraints whose
         coefficients or constants are near one, rows and cones beside indicators or a quadratic
         objective, and all constraints beside matrices of rank one, which have units in terms of
         their own.
@@ -79,9 +80,7 @@ class Units:
             cones = _units(*_largest((cone.F.data, cone.g) for cone in problem.cones))
         if not ranked:
             blocks = [_of_block(block) for block in problem.blocks]
-        largest = float(np.abs(problem.c).max(initial=0.0))
-        small = problem.Q is None and largest < 1.0
-        return cls(float(_units(np.array(largest))) if small else 1.0, rows, cones, tuple(blocks))
+        return cls(_cost_unit(problem), rows, cones, tuple(blocks))
 
     @property
     def plain(self) -> bool:
@@ -127,6 +126,7 @@ class Units:
         changes: dict[str, Any] = {
             "c": problem.c / self.costs,
             "offset": problem.offset / self.costs,
+            "Q": None if problem.Q is None else problem.Q / self.costs,
         }
         if not self.plain:
             changes |= {
@@ -158,7 +158,8 @@ class Units:
 
     def _certificate(self, certificate: Certificate, problem: MISDP) -> Certificate:
         """Return multipliers, and the matrices of a curve, in the units of the user."""
-        factors: dict[str, Any] = dict.fromkeys(("pool_objective", "pool_bound"), self.costs)
+        counted = ("pool_objective", "pool_bound", "quadratic_costs")
+        factors: dict[str, Any] = dict.fromkeys(counted, self.costs)
         if certificate.kind.endswith("leaves"):
             of_constraints = {"rows": self.rows}
             of_constraints["cones"] = np.repeat(self.cones, [c.dimension for c in problem.cones])
@@ -178,6 +179,18 @@ class Units:
             if name in arrays and arrays[name].size:
                 arrays[name] = arrays[name] * factor
         return replace(certificate, arrays=arrays)
+
+
+def _cost_unit(problem: MISDP) -> float:
+    """Return what costs are divided by: a power of four where they are quadratic.
+
+    It is 1 for costs near one, and for large ones that are linear.
+    """
+    largest = float(np.abs(problem.c).max(initial=0.0))
+    if problem.Q is None:
+        return float(_units(np.array(largest))) if largest < 1.0 else 1.0
+    power = math.floor(math.log(largest or float(abs(problem.Q).max()), 4.0))
+    return 1.0 if -QUADRATIC_POWER <= 2 * power <= USUAL_POWER else 4.0**power
 
 
 def _largest_in_rows(F: sp.csr_array) -> Array:
