@@ -329,6 +329,9 @@ USUAL_POWER = 17.0
 """Costs of less than two to minus this, and constraints of as little or of two to this, are solved
 in units of their own."""
 
+SMALL_POWER = 6.0
+"""Continuous variables whose bounds are both below two to minus this have units of their own."""
+
 QUADRATIC_POWER = 6
 """The same for linear costs beside a quadratic objective: two to minus this."""
 

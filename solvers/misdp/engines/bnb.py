@@ -82,7 +82,7 @@ class SemidefiniteBranchAndBound(Backend):
     ) -> Result:
         assert isinstance(problem, MISDP)
         units = Units.of(problem)
-        search = partial(self._search, plain=units.plain)
+        search = partial(self._search, units=units)
         return units.solved(search, problem, params, options, control)
 
     def _search(
@@ -91,7 +91,7 @@ class SemidefiniteBranchAndBound(Backend):
         params: SolveParams,
         options: Mapping[str, Any],
         control: Control,
-        plain: bool,
+        units: Units,
     ) -> Result:
         from ..tree.search import MISDPSearch
         from ..tree.solution_pool import SolutionPool
@@ -103,10 +103,10 @@ class SemidefiniteBranchAndBound(Backend):
             merged: Merged | Ordered = Merged(form.problem, [])
             if options["solutions"] == 1:
                 merged = merge(form.problem)
-                if plain:
+                if units.plain:
                     # Else what is symmetric need not be so in the units of the user.
                     merged = order(mirror(merged))
-        control.up = lambda x: form.up(merged.up(x))
+        control.up = lambda x: units.up(form.up(merged.up(x)))
         search = MISDPSearch(merged.problem, options, control)
         pool: SolutionPool | None = None
         if options["solutions"] > 1:

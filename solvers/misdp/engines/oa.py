@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, ClassVar
 
 from sparseopt.backend import Backend, Control, Feature, Option
@@ -75,15 +76,22 @@ class OuterApproximationBackend(Backend):
         self, problem: Problem, params: SolveParams, options: Mapping[str, Any], control: Control
     ) -> Result:
         assert isinstance(problem, MISDP)
-        return Units.of(problem).solved(self._search, problem, params, options, control)
+        units = Units.of(problem)
+        search = partial(self._search, units=units)
+        return units.solved(search, problem, params, options, control)
 
     def _search(
-        self, problem: MISDP, params: SolveParams, options: Mapping[str, Any], control: Control
+        self,
+        problem: MISDP,
+        params: SolveParams,
+        options: Mapping[str, Any],
+        control: Control,
+        units: Units,
     ) -> Result:
         with control.building():
             form = standard(problem)
             merged = merge(form.problem)
-        control.up = lambda x: form.up(merged.up(x))
+        control.up = lambda x: units.up(form.up(merged.up(x)))
         search = MISDPSearch(merged.problem, options, control)
         start_points(search, form, merged)
         ended = without_optimum(search)

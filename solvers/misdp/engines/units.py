@@ -21,7 +21,7 @@ from sparseopt.problems.misdp.cones import (
 from sparseopt.problems.misdp.problem import MISDP
 from sparseopt.result import Certificate, Result
 
-from ..settings import QUADRATIC_POWER, USUAL_POWER
+from ..settings import QUADRATIC_POWER, SMALL_POWER, USUAL_POWER
 
 if TYPE_CHECKING:
     import scipy.sparse as sp
@@ -42,7 +42,8 @@ class Units:
     Costs are divided by :math:`\gamma`, each row and cone by a number of its own, and each matrix
     :math:`M` becomes :math:`D^{-1} M D^{-1} / t` with a diagonal D. A multiplier of a constraint in
     unit t is that of the divided one times :math:`\gamma / t`; entry (i, j) of a matrix has the
-    unit :math:`t D_{ii} D_{jj}`. Variables keep their units, in which points are judged.
+    unit :math:`t D_{ii} D_{jj}`. Continuous variables whose bounds are both small are counted in
+    units of their own, too; multipliers do not change with those.
 
     Attributes
     ----------
@@ -51,19 +52,22 @@ class Units:
     rows, cones : arrays of shapes (m,) and (K,)
     blocks : tuple of B arrays of shape (s, s)
         The units of the entries.
+    columns : array of shape (n,)
+        The units of the variables.
     """
 
     costs: float
     rows: Array
     cones: Array
     blocks: tuple[Array, ...]
+    columns: Array
 
     @classmethod
     def of(cls, problem: MISDP) -> Units:
         """Return units that bring the largest cost, and the largest entries, between 1 and 2.
 
         What a relaxation's solver leaves of its gap and of its residuals is not relative to data
-        far from one. Linear costs that are not small stay as they are, and so do constraints whose
+        far from one. Costs that are not small stay as they are, and so do constraints whose
         coefficients or constants are near one, rows and cones beside indicators or a quadratic
         objective, and all constraints beside matrices of rank one, which have units in terms of
         their own.
@@ -72,6 +76,8 @@ class Units:
         ----------
         problem : MISDP
         """
+        columns = _column_units(problem)
+        problem = _counted(problem, columns)
         ranked = any(block.rank_one for block in problem.blocks)
         rows, cones = np.ones(problem.A.shape[0]), np.ones(len(problem.cones))
         blocks = [np.ones((block.size, block.size)) for block in problem.blocks]
@@ -80,12 +86,17 @@ class Units:
             cones = _units(*_largest((cone.F.data, cone.g) for cone in problem.cones))
         if not ranked:
             blocks = [_of_block(block) for block in problem.blocks]
-        return cls(_cost_unit(problem), rows, cones, tuple(blocks))
+        return cls(_cost_unit(problem), rows, cones, tuple(blocks), columns)
 
     @property
     def plain(self) -> bool:
-        """Whether constraints are in the units of the user."""
-        return all(bool((part == 1.0).all()) for part in (self.rows, self.cones, *self.blocks))
+        """Whether constraints and variables are in the units of the user."""
+        parts = self.rows, self.cones, self.columns, *self.blocks
+        return all(bool((part == 1.0).all()) for part in parts)
+
+    def up(self, x: Array) -> Array:
+        """Return a point (n,) in the units of the user."""
+        return x * self.columns
 
     def solved(
         self,
@@ -113,16 +124,20 @@ class Units:
         """
         if self.plain and self.costs == 1.0:
             return solve(problem, params, options, control)
-        control.unit = self.costs
+        control.unit, start = self.costs, control.warm_start
         control.params = asked = replace(params, abs_gap=params.abs_gap / self.costs)
+        x = start.x if isinstance(start, Result) else start
+        if x is not None and np.shape(x) == self.columns.shape:
+            control.warm_start = np.asarray(x) / self.columns
         try:
             result = solve(self._divided(problem), asked, options, control)
         finally:
-            control.unit, control.params = 1.0, params
+            control.unit, control.params, control.warm_start = 1.0, params, start
         return self._as_given(result, problem)
 
     def _divided(self, problem: MISDP) -> MISDP:
         """Return the program in these units."""
+        problem = _counted(problem, self.columns)
         changes: dict[str, Any] = {
             "c": problem.c / self.costs,
             "offset": problem.offset / self.costs,
@@ -148,6 +163,7 @@ class Units:
         """Return a result of the program in these units in those of the user."""
         certificate = result.certificate
         return result.with_changes(
+            x=None if result.x is None else self.up(result.x),
             objective=_times(result.objective, self.costs),
             bound=_times(result.bound, self.costs),
             trace=tuple(
@@ -160,6 +176,7 @@ class Units:
         """Return multipliers, and the matrices of a curve, in the units of the user."""
         counted = ("pool_objective", "pool_bound", "quadratic_costs")
         factors: dict[str, Any] = dict.fromkeys(counted, self.costs)
+        factors |= dict.fromkeys(("x", "ray", "bend", "pool_x"), self.columns)
         if certificate.kind.endswith("leaves"):
             of_constraints = {"rows": self.rows}
             of_constraints["cones"] = np.repeat(self.cones, [c.dimension for c in problem.cones])
@@ -181,16 +198,40 @@ class Units:
         return replace(certificate, arrays=arrays)
 
 
+def _column_units(problem: MISDP) -> Array:
+    """Return the units of the variables: 1 but for continuous ones with small bounds."""
+    low, high = problem.lower, problem.upper
+    size = np.maximum(np.abs(low), np.abs(high))
+    small = ~problem.integer & (size > 0.0) & (size < 2.0**-SMALL_POWER) & (problem.Q is None)
+    return np.where(small, np.exp2(np.floor(np.log2(np.where(small, size, 1.0)))), 1.0)
+
+
+def _counted(problem: MISDP, columns: Array) -> MISDP:
+    """Return the program with variables in other units."""
+    if (columns == 1.0).all():
+        return problem
+    D = sp.diags_array(columns)
+    return problem.with_changes(
+        c=problem.c * columns,
+        A=sp.csr_array(problem.A @ D),
+        lower=problem.lower / columns,
+        upper=problem.upper / columns,
+        cones=tuple(replace(cone, F=sp.csr_array(cone.F @ D)) for cone in problem.cones),
+        blocks=tuple(replace(block, F=sp.csr_array(block.F @ D)) for block in problem.blocks),
+        indicators=tuple(replace(row, a=sp.csr_array(row.a @ D)) for row in problem.indicators),
+    )
+
+
 def _cost_unit(problem: MISDP) -> float:
     """Return what costs are divided by: a power of four where they are quadratic.
 
-    It is 1 for costs near one, and for large ones that are linear.
+    It is 1 for costs that are not small.
     """
     largest = float(np.abs(problem.c).max(initial=0.0))
     if problem.Q is None:
         return float(_units(np.array(largest))) if largest < 1.0 else 1.0
     power = math.floor(math.log(largest or float(abs(problem.Q).max()), 4.0))
-    return 1.0 if -QUADRATIC_POWER <= 2 * power <= USUAL_POWER else 4.0**power
+    return 1.0 if 2 * power >= -QUADRATIC_POWER else 4.0**power
 
 
 def _largest_in_rows(F: sp.csr_array) -> Array:

@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from sparseopt.checking.misdp.enclosure import Enclosure, Part, enclosed
-from sparseopt.checking.misdp.lines import line_scales
+from sparseopt.checking.misdp.lines import line_scales, variable_sizes
 from sparseopt.checking.rational import (
     LARGEST,
     Sign,
@@ -151,7 +151,7 @@ class WeakDuality:
         for cone in problem.cones:
             self._cones.append((slice(begin, begin + cone.dimension), cone.rotated))
             begin += cone.dimension
-        taken = np.zeros(len(problem.c), dtype=bool)
+        taken, sizes = np.zeros(len(problem.c), dtype=bool), variable_sizes(problem)
         for block, weight in zip(problem.blocks, weights, strict=True):
             columns = matrix_variable(block)
             if columns is not None and taken[columns].any():
@@ -160,7 +160,7 @@ class WeakDuality:
                 taken[columns] = True
             here = slice(begin, begin + block.dimension)
             self._blocks.append((here, block.size, weight, columns))
-            self._lines.append(line_scales(block))
+            self._lines.append(line_scales(block, sizes))
             begin += block.dimension
 
         owned = any(own is not None for *_, own in self._blocks)

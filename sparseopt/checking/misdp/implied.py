@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sparseopt.checking.misdp.lines import variable_sizes
 from sparseopt.installed import Deferred
 from sparseopt.problems.base import Array
 from sparseopt.problems.misdp.cones import (
@@ -44,7 +45,7 @@ _SMALL = 1e-290
 """Coefficients whose products with ordinary numbers may leave the range of numbers."""
 _CROSSED = 1e-9
 """An interval is empty where its ends cross by more than this, relative to their size (at least
-1): the problem's numbers may have rounding errors."""
+the unit of the variable, or of the form): the problem's numbers may have rounding errors."""
 _WHOLE = 1e-12, 1e-14
 """What a bound of an integer variable is moved outwards by before it is rounded: the part of its
 size, and in any case. Much less than 1 / M for a row y <= M k."""
@@ -52,7 +53,8 @@ _FAR = 1e9
 """Ends of continuous variables beyond this are none: what rounding leaves of a reduced cost would
 be charged at them."""
 _MOVED = 1e-3
-"""Another round is worth it where a bound moved by more than this part of its size (at least 1)."""
+"""Another round is worth it where a bound moved by more than this part of its size (at least the
+unit of the variable)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,6 +127,11 @@ class ImpliedBounds:
         self._low, self._high = np.concatenate(low), np.concatenate(high)
         self._form = np.repeat(np.arange(begin), np.diff(F.indptr))
         self._variable, self._a = F.indices, F.data
+        self._sizes = variable_sizes(problem)
+        largest = np.abs(self._b)
+        np.maximum.at(largest, self._form, np.abs(self._a) * self._sizes[self._variable])
+        self._form_sizes = np.where(largest > 0.0, np.minimum(largest, 1.0), 1.0)
+        self._sizes[self._sizes == 0.0] = 1.0
         self._unit = _EPS * (np.diff(F.indptr) + 4.0)
         # Their products lose more than a part of themselves, or are 0 where a library makes the
         # processor take the smallest numbers for 0: nothing follows from their forms.
@@ -182,7 +189,7 @@ class ImpliedBounds:
             np.minimum(h[1], -negated, out=h[1])
             self._off_the_diagonal(*h)
             self._traces(*h, *x)
-            if _crossed(*h):
+            if _crossed(*h, self._form_sizes):
                 return None
             self._where_impossible(x[1], *h)
             # a_j x_j <= h_high - (least of the others), and likewise from below.
@@ -195,7 +202,7 @@ class ImpliedBounds:
             np.maximum.at(x[0], self._variable, _away(np.where(rising, bottom, top), -1.0))
             if not self._round_integers(*x):
                 return None
-            if not any(_moved(old, new) for old, new in zip(before, x, strict=True)):
+            if not any(_moved(*ends, self._sizes) for ends in zip(before, x, strict=True)):
                 break
         low, high = x
         low[~problem.integer & np.isinf(problem.lower) & (low < -_FAR)] = -np.inf
@@ -260,7 +267,7 @@ class ImpliedBounds:
             given = sign * end[whole]
             moved = np.floor(given + part * np.abs(_finite(given)) + least)
             end[whole] = sign * np.where(given == np.rint(given), given, moved)
-        if _crossed(low, high):
+        if _crossed(low, high, self._sizes):
             return False
         low[:], high[:] = np.minimum(low, high), np.maximum(low, high)
         return True
@@ -319,14 +326,14 @@ def _finite(ends: Array) -> Array:
     return np.where(np.isfinite(ends), ends, 0.0)
 
 
-def _crossed(low: Array, high: Array) -> bool:
-    size = np.maximum(1.0, np.maximum(np.abs(_finite(low)), np.abs(_finite(high))))
+def _crossed(low: Array, high: Array, unit: Array) -> bool:
+    size = np.maximum(unit, np.maximum(np.abs(_finite(low)), np.abs(_finite(high))))
     return bool((low > high + _CROSSED * size).any() or (low == np.inf).any())
 
 
-def _moved(old: Array, new: Array) -> bool:
+def _moved(old: Array, new: Array, unit: Array) -> bool:
     opened = np.isinf(old)
     step = np.abs(np.where(opened, 0.0, new) - np.where(opened, 0.0, old))
     return bool(
-        (opened & ~np.isinf(new)).any() or (step > _MOVED * np.maximum(1.0, abs(old))).any()
+        (opened & ~np.isinf(new)).any() or (step > _MOVED * np.maximum(unit, abs(old))).any()
     )

@@ -3,7 +3,8 @@ r"""Whether a point of a MISDP is feasible: integers exactly, the rest to 1e-7 i
 Integer variables are rounded, and all other variables are moved into their bounds. With the
 integers fixed each row, each entry of a cone and each line of a matrix has a **unit** that the
 problem's numbers give, never the point: the least, over its continuous variables, of the largest
-coefficient of that variable in it (in a matrix whose lines were balanced to entries of one size);
+coefficient of that variable in it (in a matrix whose lines were balanced to entries of one size),
+times the variable's largest bound where that is below 1;
 and no more than what the integers leave of its constants, or, for the head of a cone and the line
 of a matrix, of those of all of it where its own are zero. Without continuous variables there are
 rounding errors of the data only: 1e-12 of a row's terms, 1e-9 of an entry of a cone, and of the
@@ -29,7 +30,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sparseopt.checking.misdp.implied import ImpliedBounds
-from sparseopt.checking.misdp.lines import line_scales
+from sparseopt.checking.misdp.lines import line_scales, variable_sizes
 from sparseopt.checking.rational import (
     Sign,
     images,
@@ -79,7 +80,7 @@ def check_point(problem: MISDP, x: Array, findings: Findings) -> Array | None:
     if x.shape != problem.c.shape or not np.isfinite(x).all():
         return None
     point = x.copy()
-    whole = problem.integer
+    whole, sizes = problem.integer, variable_sizes(problem)
     point[whole] = np.rint(point[whole])
     point[~whole] = np.clip(x, problem.lower, problem.upper)[~whole]
     judge = _Judge(findings)
@@ -87,11 +88,12 @@ def check_point(problem: MISDP, x: Array, findings: Findings) -> Array | None:
     if findings.refuted:
         return None
     ends = problem.row_lower, problem.row_upper
-    _judge_rows("rows number", problem.A, *ends, whole, point, judge)
+    sizes[whole] = 0.0
+    _judge_rows("rows number", problem.A, *ends, sizes, point, judge)
     for k, row in enumerate(problem.indicators):
         if point[row.binary] == 1.0:
             ends = np.array([row.lower]), np.array([row.upper])
-            _judge_rows(f"indicators: row of {k}", row.a, *ends, whole, point, judge)
+            _judge_rows(f"indicators: row of {k}", row.a, *ends, sizes, point, judge)
     for k, cone in enumerate(problem.cones):
         _judge_cone(problem, cone, point, f"cone {k}", judge)
     for k, block in enumerate(problem.blocks):
@@ -202,26 +204,29 @@ def _judge_variables(problem: MISDP, x: Array, point: Array, judge: _Judge) -> N
 
 
 def _judge_rows(
-    what: str, A: sp.csr_array, low: Array, high: Array, whole: Array, x: Array, judge: _Judge
+    what: str, A: sp.csr_array, low: Array, high: Array, sizes: Array, x: Array, judge: _Judge
 ) -> None:
+    """Judge rows; of size 0 are variables that are fixed."""
     if not A.shape[0]:
         return
+    still = sizes == 0.0
     value, error, size = _evaluated(A, x, np.zeros(A.shape[0]))
     missed = np.maximum(low - value, value - high)
     ends = np.maximum(
         np.where(np.isfinite(low), np.abs(low), 0.0), np.where(np.isfinite(high), np.abs(high), 0.0)
     )
     error = error + 2.0 * _EPS * ends
-    absolute = abs(sp.csr_array(A[:, ~whole]))
-    least, largest = _least_and_largest(absolute)
+    absolute = abs(sp.csr_array(A[:, ~still]))
+    least, _ = _least_and_largest(sp.csr_array(absolute @ sp.diags_array(sizes[~still])))
+    _, largest = _least_and_largest(absolute)
     has = largest > 0.0
     # What the integers leave of the row: sides and terms of the continuous variables.
-    fixed = A[:, whole] @ x[whole]
+    fixed = A[:, still] @ x[still]
     side = np.where(low - value > value - high, low, high)
     net = np.abs(np.where(np.isfinite(side), side - fixed, 0.0))
     # What cancels up to rounding errors of the data is zero.
-    net[net <= _DATA * (abs(A[:, whole]) @ np.abs(x[whole]) + ends)] = 0.0
-    terms = np.maximum(absolute @ np.abs(x[~whole]), net)
+    net[net <= _DATA * (abs(A[:, still]) @ np.abs(x[still]) + ends)] = 0.0
+    terms = np.maximum(absolute @ np.abs(x[~still]), net)
     rounding = _DATA * (size + ends)
     limit = CONIC * np.where(has, 0.0, _least_and_largest(abs(A))[0])
     held = np.where(has, CONIC * _capped(least, net), np.minimum(rounding, limit))
@@ -313,32 +318,35 @@ def _least_and_largest(absolute: sp.csr_array) -> tuple[Array, Array]:
 
 def _units(problem: MISDP, part: SecondOrderCone | SemidefiniteBlock, x: Array) -> Array:
     """Return the units of the entries of a cone (k,), or of the lines of a matrix (s,)."""
-    F, whole = part.F, problem.integer
+    F, sizes = part.F, variable_sizes(problem)
+    fixed_ones = problem.integer | (sizes == 0.0)
     constant = part.g if isinstance(part, SecondOrderCone) else part.F0
-    fixed = np.abs(F[:, whole] @ x[whole] + constant)
+    still = sp.csr_array(F[:, fixed_ones])
+    fixed = np.abs(still @ x[fixed_ones] + constant)
     # What cancels up to rounding errors of the data is zero.
-    fixed[fixed <= _DATA * (abs(F[:, whole]) @ np.abs(x[whole]) + np.abs(constant))] = 0.0
+    fixed[fixed <= _DATA * (abs(still) @ np.abs(x[fixed_ones]) + np.abs(constant))] = 0.0
     terms = sp.coo_array(F)
-    moving = ~whole[terms.col] & (terms.data != 0.0)
-    at, variable, size = terms.row[moving], terms.col[moving], np.abs(terms.data[moving])
+    moving = ~fixed_ones[terms.col] & (terms.data != 0.0)
+    at, variable = terms.row[moving], terms.col[moving]
+    size = np.abs(terms.data[moving]) * sizes[variable]
     if isinstance(part, SecondOrderCone):
         unit = np.full(part.dimension, np.inf)
         np.minimum.at(unit, at, size)
-        still, heads = np.isinf(unit), np.arange(part.dimension) < 1 + part.rotated
+        alone, heads = np.isinf(unit), np.arange(part.dimension) < 1 + part.rotated
         # A head that is raised makes good for all of the tail.
         cap = np.where(heads & (fixed == 0.0), fixed.max(), fixed)
-        unit[heads] = _capped(unit[heads], fixed[still].max(initial=0.0))
-        return np.where(still, _INTEGER_MATRIX / CONIC * fixed, _capped(unit, cap))
+        unit[heads] = _capped(unit[heads], fixed[alone].max(initial=0.0))
+        return np.where(alone, _INTEGER_MATRIX / CONIC * fixed, _capped(unit, cap))
     # Entries are compared in lines of one scale.
-    scales, (i, j) = line_scales(part), triangle(part.size)
+    scales, (i, j) = line_scales(part, sizes), triangle(part.size)
     products = scales[i] * scales[j]
     beside = unpack_symmetric(fixed / products, part.size)
     unit = _least_of_lines(part.size, at, variable, size / products[at])
     rest = beside.max(axis=1)
-    still = np.maximum(np.diagonal(beside), _INTEGER_MATRIX * rest)
-    still[still == 0.0] = 1.0
+    own = np.maximum(np.diagonal(beside), _INTEGER_MATRIX * rest)
+    own[own == 0.0] = 1.0
     capped = _capped(unit, np.where(rest > 0.0, rest, rest.max()))
-    unit = np.where(np.isinf(unit), _INTEGER_MATRIX / CONIC * still, capped)
+    unit = np.where(np.isinf(unit), _INTEGER_MATRIX / CONIC * own, capped)
     return np.asarray(unit * scales**2)
 
 

@@ -17,7 +17,7 @@ from ..parametric.programs import clip
 from .inside import ends_of_interior, proven_inside
 from .standard import Conditions, standardise
 from .symmetry import left_out, mirror, order
-from .units import beyond_rank_one, entry_margins, line_margins, line_scales, row_unit
+from .units import beyond_rank_one, entry_margins, line_margins, line_scales, row_unit, sizes_of
 
 
 def check_misdp(header, arrays, result):
@@ -112,6 +112,7 @@ class Conic:
             [j for j, v in enumerate(arrays["integer"].values) if v] if "integer" in arrays else []
         )
         self.low, self.high = numbers("lower", n), numbers("upper", n)
+        self.sizes = sizes_of(self.low, self.high, self.integer)
         self.forms = sparse(arrays, "A")[0] if "A" in arrays or "A.indptr" in arrays else []
         self.m = len(self.forms)
         self.constants = [ZERO] * self.m
@@ -132,7 +133,7 @@ class Conic:
 
     def insert(self, at, forms, constants):
         """Put forms in front of the place `at`, which cones and blocks behind it give way to."""
-        self.forms[at:at], self.constants[at:at] = forms, constants
+        self.forms[at:at], self.constants[at:at], self.scales = forms, constants, {}
         for parts in (self.cones, self.blocks):
             for k, (places, *rest) in enumerate(parts):
                 step = len(forms) if places.start >= at else 0
@@ -151,10 +152,11 @@ class Conic:
                 raise Refuted(f"x[{j}] is no integer")
             x[j] = Fraction(round(x[j]))
         given, whole = list(x), set(self.integer)
+        sizes = [ZERO if j in whole else size for j, size in enumerate(self.sizes)]
         for j, (low, high) in enumerate(zip(self.low, self.high, strict=True)):
             x[j] = x[j] if j in whole else clip(x[j], low, high)
         worst = max(map(abs, map(Fraction.__sub__, given, x)), default=ZERO)
-        worst = max(worst, self.off_rows(x, whole), self.off_cones(x, whole))
+        worst = max(worst, self.off_rows(x, sizes), self.off_cones(x, sizes))
         if worst > CONIC:
             raise Refuted(f"x is infeasible: off by {near(worst):.3g} of a unit")
         value = sum(a * b for a, b in zip(self.c, x, strict=True)) + self.offset
@@ -164,7 +166,13 @@ class Conic:
         """Forms and constants of a cone or a matrix."""
         return [self.forms[i] for i in places], [self.constants[i] for i in places]
 
-    def off_rows(self, x, whole):
+    def lines(self, places, size):
+        """The scales of the lines of a matrix."""
+        if places not in self.scales:
+            self.scales[places] = line_scales(*self.parts(places), size, self.sizes)
+        return self.scales[places]
+
+    def off_rows(self, x, sizes):
         """The most that x misses bounds and rows by, in their units."""
         worst = ZERO
         for value, low, high in zip(x, self.low, self.high, strict=True):
@@ -176,15 +184,15 @@ class Conic:
             for end, side in zip(ends, (1, -1), strict=True):
                 off = ZERO if end is None else side * (end - value)
                 if off > 0:
-                    worst = max(worst, off / row_unit(form, end, whole, x))
+                    worst = max(worst, off / row_unit(form, end, sizes, x))
         return worst
 
-    def off_cones(self, x, whole):
+    def off_cones(self, x, sizes):
         """1 where a cone or a matrix does not hold up to its margins; ranks by how much."""
         worst, h = ZERO, self.values(x)
         for places, _, rotated in self.cones:
             heads = 2 if rotated else 1
-            margins = entry_margins(*self.parts(places), heads, whole, x)
+            margins = entry_margins(*self.parts(places), heads, sizes, x)
             eased = [(h[i], margin) for i, margin in zip(places, margins, strict=True)]
             u = [value + margin for value, margin in eased[:heads]]
             tail = sum(max(abs(value) - margin, ZERO) ** 2 for value, margin in eased[heads:])
@@ -192,7 +200,7 @@ class Conic:
             worst = max(worst, ZERO if good else ONE)
         for places, size, flag in self.blocks:
             M = unpacked([h[i] for i in places], size)
-            slacks = line_margins(*self.parts(places), size, whole, x)
+            slacks = line_margins(*self.parts(places), self.lines(places, size), sizes, x)
             if flag:
                 worst = max(worst, beyond_rank_one(M, slacks))
             if not positive(M, slacks):
@@ -519,8 +527,7 @@ class Conic:
         for places, size, _ in self.blocks:
             # Z is semidefinite where D Z D is, with the scales of the lines of M in D.
             pairs = triangle(size)
-            scales = self.scales.get(places) or line_scales(*self.parts(places), size)
-            self.scales[places] = scales
+            scales = self.lines(places, size)
             entries = [
                 dual[i] * scales[a] * scales[b] for i, (a, b) in zip(places, pairs, strict=True)
             ]
@@ -587,7 +594,7 @@ class Conic:
             some = [(self.forms[i], self.constants[i], *ends_) for i, ends_ in entries.items()]
             try:
                 for line in [*forms, *some]:
-                    changed |= propagate_between(*line, low, high, steps)
+                    changed |= propagate_between(*line, low, high, steps, self.sizes)
             except Empty:
                 return None, None
             for j in self.integer:
@@ -631,20 +638,23 @@ class Conic:
         return total
 
 
-def propagate_between(form, constant, least, most, low, high, steps):
+def propagate_between(form, constant, least, most, low, high, steps, units):
     """Bounds that a form between two ends implies; whether one moved."""
     Clock.check()
     changed = False
     if least is not None:
         below = {j: -v for j, v in form.items()}
-        changed |= propagate(below, constant - least, low, high, steps)
+        changed |= propagate(below, constant - least, low, high, steps, units)
     if most is not None:
-        changed |= propagate(form, most - constant, low, high, steps)
+        changed |= propagate(form, most - constant, low, high, steps, units)
     return changed
 
 
-def propagate(form, top, low, high, steps=1000):
-    """Bounds of each variable by a'x <= top, rounded outwards to floats; whether one moved."""
+def propagate(form, top, low, high, steps, units):
+    """Bounds of each variable by a'x <= top, rounded outwards to floats; whether one moved.
+
+    A step is worth it beside the end, or the variable's unit.
+    """
     ends_ = {j: low[j] if a > 0 else high[j] for j, a in form.items()}
     open_ = [j for j, end in ends_.items() if end is None]
     if len(open_) > 1:
@@ -664,7 +674,7 @@ def propagate(form, top, low, high, steps=1000):
             (high, lambda new, old: new < old) if a > 0 else (low, lambda new, old: new > old)
         )
         if side[j] is None or (
-            better(end, side[j]) and abs(end - side[j]) > max(abs(end), ONE) / steps
+            better(end, side[j]) and abs(end - side[j]) > max(abs(end), units[j] or ONE) / steps
         ):
             side[j] = end
             changed = True

@@ -105,6 +105,7 @@ def _bend(problem, tables, low, high):
     problem.c = [problem.sign * v for v in costs] + [unit]
     problem.offset -= unit * _dot(h, h) / 2
     problem.low.append(ZERO)
+    problem.sizes.append(ONE)
     problem.high.append(None)
     tail = [{j: L[j][k] for j in range(n) if L[j][k]} for k in range(r)]
     begin = problem.m + sum(len(places) for places, *_ in problem.cones)
@@ -130,6 +131,7 @@ class _Rows:
     def slack(self, room, binary):
         problem = self.problem
         problem.low.append(ZERO)
+        problem.sizes.append(ONE)
         problem.high.append(room)
         problem.c.append(ZERO)
         if room is None:

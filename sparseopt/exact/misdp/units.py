@@ -1,7 +1,7 @@
 """What points of MISDPs may be off by: the units of rows, entries of cones and lines of matrices.
 
-The integers of x (a set of places, `whole`) leave of a form, a dict of places to coefficients, its
-continuous variables and a constant.
+The variables that are given leave of a form, a dict of places to coefficients, the others and a
+constant: their size is 0 in `sizes`, a list.
 """
 
 # mypy: ignore-errors
@@ -17,10 +17,21 @@ from ..common.verdicts import CONIC
 DATA, STILL = Fraction(1, 10**12), Fraction(1, 10**9)  # of what no continuous variable can move
 
 
-def left(form, constant, whole, x):
-    """The size of what the integers leave of the constant; the coefficients of the others."""
-    terms = [constant, *(a * x[j] for j, a in form.items() if j in whole)]
-    rest, others = abs(sum(terms)), {j: abs(a) for j, a in form.items() if j not in whole}
+def sizes_of(low, high, integer):
+    """The units of variables: 1, or their largest bound where that is smaller; 0 cannot move."""
+    found, whole = [], set(integer)
+    for j, ends in enumerate(zip(low, high, strict=True)):
+        if j not in whole and None not in ends:
+            found.append(ZERO if ends[0] == ends[1] else min(ONE, max(map(abs, ends))))
+        else:
+            found.append(ONE)
+    return found
+
+
+def left(form, constant, sizes, x):
+    """The size of what is left of the constant; the terms of what moves, in its own units."""
+    terms = [constant, *(a * x[j] for j, a in form.items() if not sizes[j])]
+    rest, others = abs(sum(terms)), {j: abs(a) * sizes[j] for j, a in form.items() if sizes[j]}
     # What cancels up to rounding errors of the data is zero.
     return ZERO if rest <= DATA * sum(map(abs, terms)) else rest, others
 
@@ -30,16 +41,16 @@ def capped(coefficients, rest):
     return min([*coefficients, rest] if rest else coefficients)
 
 
-def row_unit(form, end, whole, x):
+def row_unit(form, end, sizes, x):
     """The unit of a row with the end that it misses."""
-    rest, others = left(form, -end, whole, x)
+    rest, others = left(form, -end, sizes, x)
     return capped(others.values(), rest) if others else Fraction(1e-5)
 
 
-def entry_margins(forms, constants, heads, whole, x):
+def entry_margins(forms, constants, heads, sizes, x):
     """What the entries of a cone may be off by."""
     parts = [
-        left(form, constant, whole, x) for form, constant in zip(forms, constants, strict=True)
+        left(form, constant, sizes, x) for form, constant in zip(forms, constants, strict=True)
     ]
     most = max(rest for rest, _ in parts)
     still = max((rest for rest, others in parts if not others), default=ZERO)
@@ -52,12 +63,15 @@ def entry_margins(forms, constants, heads, whole, x):
     return margins
 
 
-def line_margins(forms, constants, size, whole, x):
-    """What the diagonal of a matrix may be off by, from what is in each of its lines."""
+def line_margins(forms, constants, scales, sizes, x):
+    """What the diagonal of a matrix may be off by, from what is in each of its lines.
+
+    Entries are compared in lines of one scale.
+    """
+    size = len(scales)
     tops, rests = [{} for _ in range(size)], [[ZERO] * size for _ in range(size)]
-    scales = line_scales(forms, constants, size)  # entries are compared in lines of one scale
     for form, constant, (i, j) in zip(forms, constants, triangle(size), strict=True):
-        rest, others = left(form, constant, whole, x)
+        rest, others = left(form, constant, sizes, x)
         product = scales[i] * scales[j]
         rests[i][j] = rests[j][i] = rest / product
         for top in (tops[i], tops[j]):
@@ -74,11 +88,12 @@ def line_margins(forms, constants, size, whole, x):
     ]
 
 
-def line_scales(forms, constants, size):
+def line_scales(forms, constants, size, units):
     """Powers of two whose products are about the sizes of a matrix's entries, by balancing."""
     sizes = [[ZERO] * size for _ in range(size)]
     for form, constant, (i, j) in zip(forms, constants, triangle(size), strict=True):
-        sizes[i][j] = sizes[j][i] = max([abs(constant), *map(abs, form.values())])
+        terms = (abs(a) * units[k] for k, a in form.items())
+        sizes[i][j] = sizes[j][i] = max([abs(constant), *terms])
     scales = [ONE] * size
     for _ in range(8):
         most = [max(v / b for v, b in zip(row, scales, strict=True)) for row in sizes]
