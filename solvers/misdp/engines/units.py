@@ -16,6 +16,7 @@ from sparseopt.problems.base import Array
 from sparseopt.problems.misdp.cones import (
     SemidefiniteBlock,
     pack_symmetric,
+    triangle,
     unpack_symmetric,
 )
 from sparseopt.problems.misdp.problem import MISDP
@@ -68,9 +69,8 @@ class Units:
 
         What a relaxation's solver leaves of its gap and of its residuals is not relative to data
         far from one. Costs that are not small stay as they are, and so do constraints whose
-        coefficients or constants are near one, rows and cones beside indicators or a quadratic
-        objective, and all constraints beside matrices of rank one, which have units in terms of
-        their own.
+        coefficients or constants are near one, and rows and cones beside indicators, a quadratic
+        objective, or matrices of rank one, whose proofs have rows of their own.
 
         Parameters
         ----------
@@ -80,12 +80,10 @@ class Units:
         problem = _counted(problem, columns)
         ranked = any(block.rank_one for block in problem.blocks)
         rows, cones = np.ones(problem.A.shape[0]), np.ones(len(problem.cones))
-        blocks = [np.ones((block.size, block.size)) for block in problem.blocks]
         if not ranked and not problem.indicators and problem.Q is None:
             rows = _units(_largest_in_rows(problem.A), _sides(problem))
             cones = _units(*_largest((cone.F.data, cone.g) for cone in problem.cones))
-        if not ranked:
-            blocks = [_of_block(block) for block in problem.blocks]
+        blocks = [_of_block(block) for block in problem.blocks]
         return cls(_cost_unit(problem), rows, cones, tuple(blocks), columns)
 
     @property
@@ -190,12 +188,36 @@ class Units:
             orders = [max(2, cone.dimension - cone.rotated) for cone in problem.cones]
             of_cones = np.repeat(self.cones, np.array(orders, dtype=np.int64) ** 2)
             factors["cross"] = np.concatenate([of_cones, *map(np.ravel, self.blocks)])
+        if certificate.kind == "rank-one-leaves":
+            factors |= self._of_boxes(certificate, problem)
         arrays = dict(certificate.arrays)
         for name, factor in factors.items():
             # Multipliers may be left out where they would have no columns.
             if name in arrays and arrays[name].size:
                 arrays[name] = arrays[name] * factor
         return replace(certificate, arrays=arrays)
+
+    def _of_boxes(self, certificate: Certificate, problem: MISDP) -> dict[str, Array]:
+        """Return the factors of boxes of entries, and of the multipliers of what holds in them.
+
+        Rows beyond the program's are those of the entries, then twice those of their products.
+        """
+        entries, products = [np.zeros(0)], [np.zeros(0)]
+        for block, units in zip(problem.blocks, self.blocks, strict=True):
+            if block.rank_one and block.size > 1:
+                i, j = triangle(block.size)
+                own = np.diagonal(units)
+                entries.append(units[i, j])
+                products.append((own[i] * own[j])[i != j])
+        of_entries, of_products = np.concatenate(entries), np.concatenate(products)
+        rows = np.concatenate([self.rows, of_entries, of_products, of_products])
+        entry = np.asarray(certificate.arrays["entry"])
+        return {
+            "root_lower": of_entries,
+            "root_upper": of_entries,
+            "value": np.where(entry < 0, 1.0, of_entries[entry]),
+            "rows": self.costs / rows,
+        }
 
 
 def _column_units(problem: MISDP) -> Array:

@@ -20,6 +20,7 @@ import numpy as np
 
 from sparseopt.checking.evidence import Malformed
 from sparseopt.checking.misdp.implied import ImpliedBounds
+from sparseopt.checking.misdp.lines import variable_sizes
 from sparseopt.checking.report import Findings
 from sparseopt.checking.work import spend
 from sparseopt.installed import Deferred
@@ -46,7 +47,7 @@ _PAIR, _RELAXED = 2e-5, 4e-3
 at."""
 _EMPTY = 1e-9
 """An interval is empty where its ends cross by more than this, relative to their size (at least
-1)."""
+the unit of the entry)."""
 _ROUNDS = 4
 """How often the bounds of entries are derived from each other."""
 
@@ -82,6 +83,9 @@ class RankBoxes:
         blocks = [block for block in problem.blocks if block.rank_one and block.size > 1]
         self.F = sp.csr_array(sp.vstack([sp.csr_array((0, n)), *(block.F for block in blocks)]))
         self.F0 = np.concatenate([np.zeros(0), *(block.F0 for block in blocks)])
+        terms, largest = sp.coo_array(self.F), np.abs(self.F0)
+        np.maximum.at(largest, terms.row, np.abs(terms.data) * variable_sizes(problem)[terms.col])
+        self._sizes = np.where(largest > 0.0, np.minimum(largest, 1.0), 1.0)
         pairs, diagonal, begin = [np.zeros((0, 3), dtype=np.int64)], [], 0
         for block in blocks:
             i, j = triangle(block.size)
@@ -129,7 +133,7 @@ class RankBoxes:
                     if low[b] > 0.0:
                         square = most * (most / low[b]) * (1.0 + _OUT)
                         high[a] = min(high[a], square + (_TINY if most > 0.0 else 0.0))
-            size = np.maximum(1.0, np.minimum(np.abs(low), np.abs(high)))
+            size = np.maximum(self._sizes, np.minimum(np.abs(low), np.abs(high)))
             if (low > high + _EMPTY * size).any():
                 return None
             low, high = np.minimum(low, high), np.maximum(low, high)

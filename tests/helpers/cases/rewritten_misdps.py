@@ -2,7 +2,7 @@
 
     python tests/helpers rewritten_misdps --count 300 --exact
 
-draws small programs (``small_misdps``), rewrites each one in twelve ways, and prints where status
+draws small programs (``small_misdps``), rewrites each one in thirteen ways, and prints where status
 or optimum differ or are not verified; with ``--exact``, not proven by the exact program either.
 """
 
@@ -46,6 +46,21 @@ def lines(problem: MISDP, rng: Rng) -> tuple[MISDP, float]:
         products = np.outer(units, units)
         blocks.append(_block(block, lambda M, D=products: M * D))
     return problem.with_changes(blocks=tuple(blocks)), 1.0
+
+
+def variables(problem: MISDP, rng: Rng) -> tuple[MISDP, float]:
+    """Count continuous variables with bounds in larger units, so that they are small numbers."""
+    bounded = ~problem.integer & np.isfinite(problem.lower) & np.isfinite(problem.upper)
+    units = np.where(bounded, 10.0 ** rng.uniform(0.0, 10.0, len(problem.c)), 1.0)
+    D = sp.diags_array(units)
+    return problem.with_changes(
+        c=problem.c * units,
+        A=sp.csr_array(problem.A @ D),
+        lower=problem.lower / units,
+        upper=problem.upper / units,
+        cones=tuple(replace(k, F=sp.csr_array(k.F @ D)) for k in problem.cones),
+        blocks=tuple(replace(k, F=sp.csr_array(k.F @ D)) for k in problem.blocks),
+    ), 1.0
 
 
 def parts(problem: MISDP, rng: Rng) -> tuple[MISDP, float]:
@@ -189,7 +204,8 @@ def together(problem: MISDP, rng: Rng) -> tuple[MISDP, float]:
 WAYS: dict[str, Callable[[MISDP, Rng], tuple[MISDP, float]]] = {
     way.__name__: way
     for way in (
-        lines, parts, costs, sense, origin, signs, turned, arrows, scalars, twice, order, together
+        lines, variables, parts, costs, sense, origin, signs, turned, arrows, scalars, twice,
+        order, together,
     )
 }  # fmt: skip
 """Each returns the program in another form, and what its objective is to be divided by."""

@@ -46,6 +46,53 @@ def test_quadratic_objectives_in_other_units_have_the_optimum_of_others(seed, un
         assert result.objective / unit == pytest.approx(expected.objective, rel=1e-5, abs=1e-5)
 
 
+@pytest.mark.parametrize("seed", first(2, range(12)))
+def test_matrices_of_rank_one_in_small_units(seed):
+    """Minimise x'Qx + c'x over the square by a matrix whose entries are 1, 1e-4 and 1e-8.
+
+    A point that missed the rank by 1e-7 was optimal, and verified, at -9.4 in the place of -7.4.
+    """
+    rng, unit = np.random.default_rng(seed), 1e-4
+    Q = np.round(rng.normal(size=(2, 2)) * 3.0)
+    Q, c = Q + Q.T, np.round(rng.normal(size=2) * 3.0)
+    square = unit**2
+    problem = MISDP(
+        c=[*(c / unit), Q[0, 0] / square, 2.0 * Q[1, 0] / square, Q[1, 1] / square],
+        lower=[-unit, -unit, 0.0, -square, 0.0],
+        upper=[unit, unit, square, square, square],
+        blocks=[SemidefiniteBlock(np.eye(6)[:, 1:], np.eye(6)[0], rank_one=True)],
+    )
+    a, b = np.meshgrid(*[np.linspace(-1.0, 1.0, 801)] * 2)
+    values = Q[0, 0] * a**2 + 2.0 * Q[1, 0] * a * b + Q[1, 1] * b**2 + c[0] * a + c[1] * b
+    result = sparseopt.solve(problem, backend="misdp-bnb")
+    assert (result.status, result.verdict) == ("optimal", "verified"), result.check_messages
+    assert result.objective == pytest.approx(values.min(), rel=2e-4)
+
+
+def test_a_warm_start_and_what_a_listener_sees_are_in_the_users_unit():
+    """Of the variable 0 <= y <= 1e-6, counted in a unit of its own."""
+    seen = []
+    problem = MISDP(
+        c=[-1.0, -1e6],
+        A=[[1.0, 1e6]],
+        row_upper=[2.5],
+        lower=[0.0, 0.0],
+        upper=[3.0, 1e-6],
+        integer=[True, False],
+        blocks=[SemidefiniteBlock([[1.0, 0.0], [0.0, 1e6], [1.0, 0.0]], [1.0, 0.0, 1.0])],
+    )
+    result = sparseopt.solve(
+        problem,
+        backend="misdp-bnb",
+        warm_start=np.array([2.0, 5e-7]),
+        on_progress=lambda report: seen.append(report.x),
+    )
+    assert result.x == pytest.approx([2.0, 5e-7], rel=1e-6) or result.objective == -2.5
+    assert (result.status, result.verdict) == ("optimal", "verified"), result.check_messages
+    assert not any("warm start" in note for note in result.notes)
+    assert all(x is None or (x <= [3.0, 1.1e-6]).all() for x in seen)
+
+
 def test_what_a_listener_hears_and_the_log_are_in_the_users_unit(capsys):
     heard = []
     result = sparseopt.solve(scaled(1e-9), verbose=True, on_progress=heard.append)
