@@ -20,6 +20,7 @@ from sparseopt.problems.misdp.cones import (
     unpack_symmetric,
 )
 from sparseopt.problems.misdp.problem import MISDP
+from sparseopt.proofs.misdp_standard_form import curvature_unit
 from sparseopt.result import Certificate, Result
 
 from ..settings import QUADRATIC_POWER, SMALL_POWER, USUAL_POWER
@@ -172,16 +173,24 @@ class Units:
 
     def _certificate(self, certificate: Certificate, problem: MISDP) -> Certificate:
         """Return multipliers, and the matrices of a curve, in the units of the user."""
-        counted = ("pool_objective", "pool_bound", "quadratic_costs")
-        factors: dict[str, Any] = dict.fromkeys(counted, self.costs)
+        factors: dict[str, Any] = dict.fromkeys(("pool_objective", "pool_bound"), self.costs)
         factors |= dict.fromkeys(("x", "ray", "bend", "pool_x"), self.columns)
         if certificate.kind.endswith("leaves"):
             of_constraints = {"rows": self.rows}
             of_constraints["cones"] = np.repeat(self.cones, [c.dimension for c in problem.cones])
             packed = [pack_symmetric(units) for units in self.blocks]
             of_constraints["psd"] = np.concatenate([np.zeros(0), *packed])
+            if "quadratic_factor" in certificate.arrays:
+                root = self._root_of_curvature(problem)
+                factors["quadratic_factor"] = root / self.columns[:, None]
+                factors["quadratic_shift"] = root
+                factors["quadratic_costs"] = self.costs / self.columns
+                # The cone of t is the last one of the standard form.
+                count = certificate.arrays["quadratic_shift"].shape[0]
+                own = np.concatenate([[root**2, 1.0], np.full(count, root)])
+                of_constraints["cones"] = np.append(of_constraints["cones"], own)
             for name, units in of_constraints.items():
-                # A standard form may have more rows and cones, in the units of the user.
+                # A standard form may have more rows, in the units of the user.
                 factor = self.costs if (units == 1.0).all() else self.costs / units
                 factors[name] = factors[f"interior_{name}"] = factor
         elif not self.plain:
@@ -196,6 +205,15 @@ class Units:
             if name in arrays and arrays[name].size:
                 arrays[name] = arrays[name] * factor
         return replace(certificate, arrays=arrays)
+
+    def _root_of_curvature(self, problem: MISDP) -> float:
+        r"""Return :math:`\rho = \sqrt{\gamma s' / s}`, a power of two.
+
+        With the unit s' of Q in these units, :math:`s' L' L'' = D Q D / \gamma`, there is
+        :math:`L = \rho D^{-1} L'` in the user's, :math:`h = \rho h'` and :math:`t = \rho^2 t'`.
+        """
+        mine = curvature_unit(self._divided(problem))
+        return math.sqrt(self.costs * mine / curvature_unit(problem))
 
     def _of_boxes(self, certificate: Certificate, problem: MISDP) -> dict[str, Array]:
         """Return the factors of boxes of entries, and of the multipliers of what holds in them.
@@ -224,7 +242,7 @@ def _column_units(problem: MISDP) -> Array:
     """Return the units of the variables: 1 but for continuous ones with small bounds."""
     low, high = problem.lower, problem.upper
     size = np.maximum(np.abs(low), np.abs(high))
-    small = ~problem.integer & (size > 0.0) & (size < 2.0**-SMALL_POWER) & (problem.Q is None)
+    small = ~problem.integer & (size > 0.0) & (size < 2.0**-SMALL_POWER)
     return np.where(small, np.exp2(np.floor(np.log2(np.where(small, size, 1.0)))), 1.0)
 
 
@@ -241,6 +259,7 @@ def _counted(problem: MISDP, columns: Array) -> MISDP:
         cones=tuple(replace(cone, F=sp.csr_array(cone.F @ D)) for cone in problem.cones),
         blocks=tuple(replace(block, F=sp.csr_array(block.F @ D)) for block in problem.blocks),
         indicators=tuple(replace(row, a=sp.csr_array(row.a @ D)) for row in problem.indicators),
+        Q=None if problem.Q is None else sp.csr_array(D @ problem.Q @ D),
     )
 
 

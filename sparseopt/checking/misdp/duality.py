@@ -59,6 +59,8 @@ _ROUNDS = 3
 _TINY = float(np.nextafter(0.0, 1.0))
 _CONE = 64
 """Length of the largest cone whose multiplier is looked at in rational arithmetic."""
+_SMALLEST, _LIFTED = 1e-200, 1e-3
+"""Products of heads that are compared with squares, and how much their cones may lack."""
 _EXACT = 400_000
 """Coefficients that are added in rational arithmetic for one problem; no sign is decided beyond."""
 
@@ -362,12 +364,13 @@ class WeakDuality:
         y[np.isinf(np.where(y > 0.0, problem.row_lower, problem.row_upper))] = 0.0
         for here, rotated in self._cones:
             u = dual[:, here]
+            near = _lifted_in_place(u) if rotated else np.zeros(len(u), dtype=bool)
             head, tail = u[:, 0], u[:, 1:]
             if rotated:
                 head = (u[:, 0] + u[:, 1]) / math.sqrt(2.0)
                 tail = np.hstack([(u[:, :1] - u[:, 1:2]) / math.sqrt(2.0), u[:, 2:]])
             safe = _norms(tail) * (1.0 + _EPS * (u.shape[1] + 4.0)) + 4.0 * _EPS * np.abs(head)
-            lacking = np.maximum(0.0, safe - head)[:, None]
+            lacking = np.where(near, 0.0, np.maximum(0.0, safe - head))[:, None]
             u[:, : 2 if rotated else 1] += lacking / math.sqrt(2.0) if rotated else lacking
         return dual
 
@@ -506,6 +509,25 @@ def _norms(vectors: Array) -> Array:
     scale = np.abs(vectors).max(axis=1, initial=0.0)
     scaled = vectors / np.where(scale > 0.0, scale, 1.0)[:, None]
     return np.asarray(scale * np.sqrt((scaled * scaled).sum(axis=1)))
+
+
+def _lifted_in_place(u: Array) -> Array:
+    """Lift both heads of rotated cones (N, k) by the same part of them; return which are inside.
+
+    Heads may be far from each other: 2 u_0 u_1 >= ||w||^2 is compared, not a distance. Those that
+    lack more than rounding errors, or have no heads, are left.
+    """
+    with np.errstate(over="ignore"):
+        heads, squares = 2.0 * u[:, 0] * u[:, 1], (u[:, 2:] ** 2).sum(axis=1)
+    usual = (u[:, :2] > 0.0).all(axis=1) & (heads > _SMALLEST) & (heads < 1.0 / _SMALLEST)
+    ratio = squares / np.where(usual, heads, 1.0) * (1.0 + _EPS * (u.shape[1] + 8.0))
+    # Squares that vanish are far below the product.
+    ratio += (u.shape[1] * np.finfo(float).tiny) / np.where(usual, heads, 1.0)
+    near = usual & (ratio <= 1.0 + _LIFTED)
+    # (1 + a)^2 >= 1 + 2 a.
+    part = np.where(near, np.maximum(ratio - 1.0, 0.0) * (0.5 + _EPS) + 4.0 * _EPS, 0.0)
+    u[:, :2] *= (1.0 + part)[:, None]
+    return np.asarray(near)
 
 
 def _sums_down(constant: Array, charges: Array) -> tuple[Array, Array]:

@@ -146,10 +146,14 @@ def _charge(problem: MISDP, numbers: StandardNumbers, size: Array) -> float:
     L = numbers.factor[used]
     E = H - L @ L.T
     error = _EPS * ((r + 4.0) * (np.abs(L) @ np.abs(L).T) + np.abs(H))
+    # Diagonally dominant, the variables counted in their largest values.
+    scale = np.where(np.isfinite(size) & (size > 0.0), size, 1.0)[used]
     diagonal = np.diagonal(E) - np.diagonal(error)
-    beside = (np.abs(E) + error).sum(axis=1) - np.abs(np.diagonal(E)) - np.diagonal(error)
+    ratios = scale / scale[:, None]
+    beside = ((np.abs(E) + error) * ratios).sum(axis=1) - np.abs(np.diagonal(E))
+    beside = beside - np.diagonal(error)
     mu = np.zeros(n)
-    mu[used] = unit * (diagonal - beside * (1.0 + _EPS * (n + 4.0)))
+    mu[used] = unit * (diagonal - beside * (1.0 + _EPS * (n + 8.0)))
     linear = sign * unit * (numbers.factor @ numbers.shift)
     terms = unit * (np.abs(numbers.factor) @ np.abs(numbers.shift))
     left = problem.c - numbers.costs

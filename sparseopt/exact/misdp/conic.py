@@ -516,7 +516,12 @@ class Conic:
                 constant += dual[i] * end
         for places, _, rotated in self.cones:
             z = [dual[i] for i in places]
-            if rotated:
+            square = sum(v * v for v in z[2:])
+            if rotated and min(z[:2]) > 0 and square <= 4 * z[0] * z[1]:
+                # Each head by the same part of itself: (1 + a)^2 >= 1 + 2 a.
+                lack = max(square / (2 * z[0] * z[1]) - 1, ZERO) / 2
+                dual[places[1]], lift = z[1] * (1 + lack), z[0] * lack
+            elif rotated:
                 tail = root_up((z[0] - z[1]) ** 2 + 2 * sum(v * v for v in z[2:]))
                 lift = max(tail - z[0] - z[1], ZERO) / 2
                 dual[places[1]] += lift

@@ -91,9 +91,13 @@ def _bend(problem, tables, low, high):
     if (len(L), len(h), len(costs)) != (n, r, n):
         raise Refuted("the factor, the shift or the costs of the objective have another length")
     unit = Fraction(4) ** round(math.log(float(problem.extra.steepest), 4.0))
+    # Diagonally dominant, the variables counted in their largest values.
+    sizes = [ZERO if None in ends else max(map(abs, ends)) for ends in zip(low, high, strict=True)]
     for i in range(n):
         kept = [Q.get((i, j), ZERO) - unit * _dot(L[i], L[j]) for j in range(n)]
-        curve = 2 * kept[i] - sum(map(abs, kept)) if kept[i] > 0 else -sum(map(abs, kept))
+        ratios = ((size or ONE) / (sizes[i] or ONE) for size in sizes)
+        beside = sum(abs(v) * ratio for v, ratio in zip(kept, ratios, strict=True))
+        curve = kept[i] + abs(kept[i]) - beside
         linear = abs(problem.c[i] - unit * _dot(L[i], h) - problem.sign * costs[i])
         ways = [linear * linear / (2 * curve)] if curve > 0 else [ZERO] * (not curve and not linear)
         if None not in (low[i], high[i]):
@@ -104,8 +108,10 @@ def _bend(problem, tables, low, high):
         problem.charge += min(ways)
     problem.c = [problem.sign * v for v in costs] + [unit]
     problem.offset -= unit * _dot(h, h) / 2
+    reach = [abs(h[k]) + sum(abs(L[i][k]) * sizes[i] for i in range(n)) for k in range(r)]
+    known = all(size or not any(row) for size, row in zip(sizes, L, strict=True))
+    problem.sizes.append(min(ONE, _dot(reach, reach) / 2) if known else ONE)
     problem.low.append(ZERO)
-    problem.sizes.append(ONE)
     problem.high.append(None)
     tail = [{j: L[j][k] for j in range(n) if L[j][k]} for k in range(r)]
     begin = problem.m + sum(len(places) for places, *_ in problem.cones)

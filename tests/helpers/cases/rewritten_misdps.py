@@ -60,6 +60,8 @@ def variables(problem: MISDP, rng: Rng) -> tuple[MISDP, float]:
         upper=problem.upper / units,
         cones=tuple(replace(k, F=sp.csr_array(k.F @ D)) for k in problem.cones),
         blocks=tuple(replace(k, F=sp.csr_array(k.F @ D)) for k in problem.blocks),
+        indicators=tuple(replace(k, a=sp.csr_array(k.a @ D)) for k in problem.indicators),
+        Q=None if problem.Q is None else sp.csr_array(D @ problem.Q @ D),
     ), 1.0
 
 

@@ -5,6 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from conditional_misdps import draw_conditional
+from random_families import proven_exactly
+from rewritten_misdps import variables
 from small_misdps import draw
 from thorough import first
 
@@ -44,6 +46,18 @@ def test_quadratic_objectives_in_other_units_have_the_optimum_of_others(seed, un
     assert (result.status, result.verdict) == (expected.status, "verified"), result.check_messages
     if expected.objective is not None:
         assert result.objective / unit == pytest.approx(expected.objective, rel=1e-5, abs=1e-5)
+
+
+@pytest.mark.parametrize("seed", first(3, range(40)))
+def test_quadratic_objectives_of_variables_in_small_units(seed, tmp_path):
+    usual = draw_conditional(seed)
+    small, _ = variables(usual, np.random.default_rng(seed))
+    expected, result = sparseopt.solve(usual), sparseopt.solve(small)
+    assert (result.status, result.verdict) == (expected.status, "verified"), result.check_messages
+    if expected.objective is not None:
+        assert result.objective == pytest.approx(expected.objective, rel=1e-5, abs=1e-5)
+    if seed < 3:
+        assert proven_exactly(small, result, tmp_path) == "proven"
 
 
 @pytest.mark.parametrize("seed", first(2, range(12)))
