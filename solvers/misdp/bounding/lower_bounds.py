@@ -137,7 +137,7 @@ class Judge:
 
     def rounding(self, value: float) -> float:
         """Return by how much a bound next to this value may be stated better than it is proven."""
-        size = abs(value + self.safe.sign * self._offset)
+        size = min(abs(value), abs(value + self.safe.sign * self._offset))
         return max(BOUND_ROUNDING * size, self.rounding_at_zero)
 
     def reduced_costs(self, multipliers: ConicMultipliers, infeasible: bool = False) -> Array:

@@ -304,10 +304,10 @@ def _definite_forms(linear: sp.csr_array, block: SemidefiniteBlock, n: int) -> l
 
 
 def _root(a: Array | float, b: Array | float) -> Array:
-    """Return the roots of a b rounded up; infinite where an infinite end meets 0."""
+    """Return the roots of a b rounded up; 0 where one is 0, as the other is finite at any point."""
     with np.errstate(invalid="ignore"):
         value = np.sqrt(a) * np.sqrt(b) * (1.0 + 4.0 * _EPS)
-    return np.where(np.isnan(value), np.inf, value)
+    return np.where(np.isnan(value), 0.0, value)
 
 
 def _limit(low: Array, high: Array, places: Array, size: Array) -> None:

@@ -63,8 +63,6 @@ _INTEGER_MATRIX = 1e-9
 """The same for an entry of a cone, and for a line of a matrix relative to its diagonal."""
 _EXACT = 20_000
 """Coefficients of rows that are evaluated without rounding, where rounding leaves them open."""
-_RANK_NOISE = 1e-9
-"""A second eigenvalue below this, in the unit of the matrix, is rounding."""
 
 
 def check_point(problem: MISDP, x: Array, findings: Findings) -> Array | None:
@@ -98,7 +96,7 @@ def check_point(problem: MISDP, x: Array, findings: Findings) -> Array | None:
         _judge_cone(problem, cone, point, f"cone {k}", judge)
     for k, block in enumerate(problem.blocks):
         _judge_block(problem, block, point, f"matrix {k}", judge)
-    if whole.any() and not findings.refuted:
+    if not findings.refuted:
         low, high = problem.lower.copy(), problem.upper.copy()
         low[whole] = high[whole] = point[whole]
         if ImpliedBounds(problem).tighten(low, high) is None:
@@ -126,16 +124,23 @@ def margins(problem: MISDP, part: SecondOrderCone | SemidefiniteBlock, x: Array)
     return CONIC * _units(problem, part, x)
 
 
-def second_eigenvalue_margin(matrix: Array) -> float:
-    """Return up to which size a second eigenvalue is zero where a matrix must have rank one.
+def beyond_rank_one(matrix: Array) -> float:
+    r"""Return by how much a semidefinite matrix misses a rank of one: its minors of order two.
+
+    .. math:: \max_{i \ne j} \frac{M_{ii} M_{jj} - M_{ij}^2}{2 M_{ij}^2 + M_{ii} + M_{jj}},
+
+    where a diagonal of one unit counts as much as what is beside it.
 
     Parameters
     ----------
     matrix : array of shape (s, s)
         Its lines divided by the roots of their units (:func:`in_units`).
     """
-    first = max(0.0, float(np.linalg.eigvalsh(matrix)[-1]))
-    return max(RANK_ONE * first, _RANK_NOISE)
+    own, squares = np.maximum(np.diagonal(matrix), 0.0), matrix**2
+    minors = own * own[:, None] - squares
+    sizes = 2.0 * squares + own + own[:, None]
+    np.fill_diagonal(minors, 0.0)
+    return float((minors / np.where(sizes > 0.0, sizes, 1.0)).max(initial=0.0))
 
 
 def in_units(matrix: Array, margin: Array) -> Array:
@@ -170,7 +175,8 @@ class _Judge:
         if not len(missed):
             return
         self._findings.measure(what.split()[0].rstrip(":"), max(0.0, float(missed.max())))
-        wrong = missed - error > np.maximum(held, failed)
+        with np.errstate(invalid="ignore"):
+            wrong = missed - error > np.maximum(held, failed)
         if wrong.any() or np.isnan(missed).any():
             at = int(np.argmax(wrong | np.isnan(missed)))
             self._findings.refute(
@@ -178,7 +184,8 @@ class _Judge:
                 f"(allowed: {held[at]:.3g})"
             )
             return
-        unsure = missed + error > held
+        # Where numbers are too large for an answer, none is known.
+        unsure = ~(missed + error <= held)
         if unsure.any():
             at = int(np.argmax(unsure))
             self._findings.doubt(
@@ -281,23 +288,33 @@ def _beyond(u: Array, rotated: bool) -> float:
 def _judge_block(
     problem: MISDP, block: SemidefiniteBlock, x: Array, name: str, judge: _Judge
 ) -> None:
-    _, error, _ = _evaluated(block.F, x, block.F0)
+    _, error, terms = _evaluated(block.F, x, block.F0)
+    matrix, errors = block.matrix(x), unpack_symmetric(error, block.size)
     allowed = margins(problem, block, x)
-    matrix = in_units(block.matrix(x), allowed)
+    if not allowed.all():
+        # Beside a zero that nothing moves there is nothing.
+        lines = allowed == 0.0
+        beside = np.abs(matrix) - _DATA * unpack_symmetric(terms, block.size)
+        judge.compare(f"psd: {name}", float(beside[lines].max()), 0.0, np.array(0.0), np.array(0.0))
+        matrix, errors = (part[~lines][:, ~lines] for part in (matrix, errors))
+        allowed = allowed[~lines]
+        if not len(allowed):
+            return
+    matrix = in_units(matrix, allowed)
     values = np.linalg.eigvalsh(matrix)
-    slip = float(np.linalg.norm(in_units(unpack_symmetric(error, block.size), allowed)))
+    slip = float(np.linalg.norm(in_units(errors, allowed)))
     slip += 8.0 * block.size * _EPS * float(np.abs(values).max())
     missed = -float(values[0])
     if missed - slip <= CONIC < missed + slip and block.F.nnz <= _EXACT:
         exactly = packed_matrix(images(block.F, x) + rationals(block.F0), block.size)
-        if semidefinite(exactly + np.diag(rationals(allowed))) is Sign.HOLDS:
+        exactly = exactly + np.diag(rationals(margins(problem, block, x)))
+        if semidefinite(exactly) is Sign.HOLDS:
             slip, missed = 0.0, min(missed, CONIC)
     failed = CONIC * max(1.0, float(np.abs(matrix).max()))
     judge.compare(f"psd: {name}", missed, slip, np.array(CONIC), np.array(failed))
     if block.rank_one and block.size > 1:
-        second = max(0.0, float(values[-2]))
-        held = np.array(second_eigenvalue_margin(matrix))
-        judge.compare(f"rank_one: {name}", second, 0.0, held, held)
+        held = np.array(RANK_ONE)
+        judge.compare(f"rank_one: {name}", beyond_rank_one(matrix), 0.0, held, held)
 
 
 def _evaluated(F: sp.csr_array, x: Array, constant: Array) -> tuple[Array, Array, Array]:
@@ -341,13 +358,14 @@ def _units(problem: MISDP, part: SecondOrderCone | SemidefiniteBlock, x: Array) 
     scales, (i, j) = line_scales(part, sizes), triangle(part.size)
     products = scales[i] * scales[j]
     beside = unpack_symmetric(fixed / products, part.size)
-    unit = _least_of_lines(part.size, at, variable, size / products[at])
-    rest = beside.max(axis=1)
-    own = np.maximum(np.diagonal(beside), _INTEGER_MATRIX * rest)
-    own[own == 0.0] = 1.0
+    unit, rest = _least_of_lines(part.size, at, variable, size / products[at]), beside.max(axis=1)
     capped = _capped(unit, np.where(rest > 0.0, rest, rest.max()))
-    unit = np.where(np.isinf(unit), _INTEGER_MATRIX / CONIC * own, capped)
-    return np.asarray(unit * scales**2)
+    # What is beside the diagonal is no unit of an entry that is smaller.
+    on = sp.csr_array(abs(F)[i == j] @ sp.diags_array(sizes))
+    largest = np.maximum(_least_and_largest(on)[1], np.abs(constant[i == j]))
+    capped = _capped(capped, largest / scales**2)
+    own = _INTEGER_MATRIX / CONIC * np.diagonal(beside)
+    return np.asarray(np.where(np.isinf(unit), own, capped) * scales**2)
 
 
 def _least_of_lines(size: int, at: Array, variable: Array, terms: Array) -> Array:

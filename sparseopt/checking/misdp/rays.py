@@ -33,7 +33,6 @@ from sparseopt.checking.misdp.points import (
     check_point,
     in_units,
     margins,
-    second_eigenvalue_margin,
 )
 from sparseopt.checking.misdp.standard_form import along_rays
 from sparseopt.checking.rational import (
@@ -46,6 +45,7 @@ from sparseopt.checking.rational import (
     sign_of,
 )
 from sparseopt.checking.report import Findings
+from sparseopt.checking.tolerances import RANK_ONE
 from sparseopt.problems.base import Array
 from sparseopt.problems.misdp.cones import SecondOrderCone
 from sparseopt.problems.misdp.problem import MISDP
@@ -177,7 +177,7 @@ def _check_rank(at: Array, entries: Array, margin: Array, k: int, findings: Find
     _, vectors = np.linalg.eigh(in_units(slope.astype(float), margin))
     rest = vectors[:, :-1].T @ at @ vectors[:, :-1]
     # The second eigenvalue of a sum with a matrix of rank one in v is at most the largest beside v.
-    if np.linalg.eigvalsh(rest)[-1] > second_eigenvalue_margin(at):
+    if np.linalg.eigvalsh(rest)[-1] > RANK_ONE:
         findings.refute(f"the ray leaves the matrices of rank one in matrix {k}")
 
 

@@ -101,10 +101,10 @@ _PRODUCT = 4e-6
 """Seconds of a product of fractions."""
 _STACK = 1_000_000
 """Numbers of the leaves that are looked at together."""
-_ROUNDED = 1e-3
-"""What costs count for beside the bound itself, as they may cancel in it."""
+_SMALL = 1e-290
+"""Multipliers and costs below this are none: products with ordinary numbers may vanish."""
 _OFFSET = 1e-6
-"""The same for an offset, of which nothing but its rounding errors, 1e-15 of it, may be left."""
+"""What an offset counts for: its rounding errors, 1e-15 of it."""
 _TERMS = 1e-13
 """Rounding errors of a leaf's bound, relative to the sum of its terms, which refute nothing."""
 _POINT = frozenset({Status.OPTIMAL, Status.CONVERGED, Status.FEASIBLE, Status.IMPRECISE})
@@ -145,27 +145,27 @@ def verify(problem: MISDP, result: Result, findings: Findings) -> None:
         findings.doubt(str(error))
 
 
-def _unit(problem: MISDP, value: float = 0.0, *, largest: bool = False) -> float:
-    """Return what objective values are measured by: costs, the value itself, 1e-6 of the offset.
+def _unit(problem: MISDP, value: float, *, largest: bool = False) -> float:
+    """Return what objective values are measured by: costs, and the value or it without its offset.
 
     Costs far above the others may have no effect, so that those that prevail count, unless the
-    largest are asked for. An offset counts for the last digits of what it is added to.
+    largest are asked for. The offset counts for the last digits of what it is added to.
     """
     costs = _costs(problem)
     unit = float(costs.max()) if largest else prevailing(costs)
-    return max(unit, _OFFSET * abs(problem.offset), abs(value))
+    beside = min(abs(value), abs(value - problem.offset))
+    return max(unit, _OFFSET * abs(problem.offset), beside)
 
 
-def _bound_unit(problem: MISDP, bound: float) -> float:
-    """Return what a bound is measured by: itself, the smallest cost, or 1e-3 of all costs.
+def _bound_unit(problem: MISDP, bound: float, offset: float) -> float:
+    """Return what a bound is measured by: itself, with or without the offset, or the least cost.
 
-    What weak duality proves is a true bound, rounding errors included. Only what the engine's
-    arithmetic has in other places is allowed for: 1e-12 of the costs, and the last digits of the
-    offset.
+    What weak duality proves is a true bound, rounding errors included. Only the last digits of the
+    offset are allowed for beside it.
     """
     costs = _costs(problem)
     least = float(costs[costs > 0.0].min()) if costs.any() else 0.0
-    return max(abs(bound), least, _ROUNDED * prevailing(costs), _OFFSET * abs(problem.offset))
+    return max(min(abs(bound), abs(bound - offset)), least, _OFFSET * abs(problem.offset))
 
 
 def _costs(problem: MISDP) -> Array:
@@ -193,7 +193,11 @@ def _check_objective(problem: MISDP, result: Result, point: Array, findings: Fin
         return
     params, gap = result.params, abs(result.objective - result.bound)
     size = max(abs(result.objective), abs(result.bound))
-    if gap > max(params.abs_gap, params.rel_gap * size, SUM * _unit(problem)):
+    costs = _costs(problem)
+    least = float(costs[costs > 0.0].min()) if costs.any() else 0.0
+    terms = min(float(costs.max()), float(np.abs(problem.c) @ np.abs(point)))
+    rounding = SUM * max(terms, least, _OFFSET * abs(problem.offset))
+    if gap > max(params.abs_gap, params.rel_gap * size, rounding):
         findings.doubt(f"objective and bound differ by {gap:.3g}, which the costs do not explain")
 
 
@@ -256,8 +260,13 @@ class Leaves:
                 raise Malformed(f"{name} holds numbers that are not finite")
             parts.append(part)
         scale = np.where(infeasible, 0.0, _cost_scale(problem, arrays, L))
-        dual = np.concatenate(parts, axis=1)
+        dual = _ordinary(np.concatenate(parts, axis=1))
         return cls(np.ceil(lower), np.floor(upper), dual, infeasible, scale)
+
+
+def _ordinary(multipliers: Array) -> Array:
+    """Return multipliers without the smallest, whose products lose more than a part of them."""
+    return np.where(np.abs(multipliers) < _SMALL, 0.0, multipliers)
 
 
 def _cost_scale(problem: MISDP, arrays: Mapping[str, Array], leaves: int) -> Array:
@@ -278,14 +287,20 @@ def _cost_scale(problem: MISDP, arrays: Mapping[str, Array], leaves: int) -> Arr
     lacking = np.isinf(problem.lower) | np.isinf(problem.upper)
     for times in several:
         products = times * problem.c
-        if not np.isfinite(products).all() or any(
-            Fraction(times) * Fraction(c) != Fraction(product)
-            for c, product in zip(
-                problem.c[lacking].tolist(), products[lacking].tolist(), strict=True
+        lost = (problem.c != 0.0) & (np.abs(products) < _SMALL)
+        if (
+            lost.any()
+            or not np.isfinite(products).all()
+            or any(
+                Fraction(times) * Fraction(c) != Fraction(product)
+                for c, product in zip(
+                    problem.c[lacking].tolist(), products[lacking].tolist(), strict=True
+                )
             )
         ):
             raise Malformed(
-                f"cost_scale {times:.17g} times a cost of a variable that lacks an end is not exact"
+                f"cost_scale {times:.17g} times a cost leaves the range of numbers, or is not "
+                "exact for a variable that lacks an end"
             )
     return scale
 
@@ -308,7 +323,7 @@ def _interior(widths: tuple[int, int, int], arrays: Mapping[str, Array]) -> tupl
     ]
     if not all(np.isfinite(part).all() for part in parts):
         raise Malformed("multipliers inside their cones hold numbers that are not finite")
-    return np.concatenate(parts, axis=1), costly
+    return _ordinary(np.concatenate(parts, axis=1)), costly
 
 
 def _matrix(arrays: Mapping[str, Array], name: str, rows: int, columns: int) -> Array:
@@ -346,7 +361,7 @@ def _verify_claim(
             return
         if bound is not None:
             bound += charge if problem.sense == "min" else -charge
-        _verify_leaves(standard, result, bound, findings, members)
+        _verify_leaves(standard, result, bound, findings, members, problem.offset)
 
 
 def _verify_pool(problem: MISDP, result: Result, findings: Findings) -> None:
@@ -377,7 +392,7 @@ def _verify_pool(problem: MISDP, result: Result, findings: Findings) -> None:
             findings.doubt(f"the objective of a point of the pool is known to {error:.1g} only")
     sign = 1.0 if problem.sense == "min" else -1.0
     worse = sign * np.maximum.accumulate(sign * values)
-    if (np.abs(values - worse) > OBJECTIVE * np.maximum(_unit(problem), np.abs(worse))).any():
+    if (np.abs(values - worse) > OBJECTIVE * _unit(problem, problem.offset)).any():
         findings.refute("the points of the pool are not in the order of their objectives")
     if len(members) < len(X):
         findings.refute("two points of the pool have the same integers")
@@ -398,8 +413,12 @@ def _verify_leaves(
     bound: float | None,
     findings: Findings,
     members: Collection[bytes] = (),
+    offset: float | None = None,
 ) -> None:
-    """Prove a bound, or with None that nothing is feasible, of all integers but `members`."""
+    """Prove a bound, or with None that nothing is feasible, of all integers but `members`.
+
+    The offset of what the bound is measured by is by default that of the problem.
+    """
     if result.certificate is not None and result.certificate.kind == "rank-one-leaves":
         verify_boxes(problem, result, bound, findings, _verify_leaves)
         return
@@ -408,7 +427,8 @@ def _verify_leaves(
         claim = f"outside the pool of {len(members)} {claim}"
     unit = loose = 0.0
     if bound is not None:
-        unit, loose = _bound_unit(problem, bound), _unit(problem, bound, largest=True)
+        offset = problem.offset if offset is None else offset
+        unit, loose = _bound_unit(problem, bound, offset), _unit(problem, bound, largest=True)
     if result.certificate is not None and result.certificate.kind == "misdp-leaves":
         problem = merged_problem(problem, result.certificate.arrays)
         problem = mirrored_problem(problem, result.certificate.arrays, bool(members))

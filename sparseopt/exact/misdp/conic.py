@@ -34,7 +34,7 @@ def check_misdp(header, arrays, result):
     if not infeasible:
         value, off = problem.point(exacts(result["x"].values))
         objective, bound = exact(result["objective"]), exact(result["bound"])
-        units = [max(size, abs(value)) for size in (problem.scale, problem.least)]
+        units = problem.value_units(value)
         margins = [Fraction(OBJECTIVE) * unit for unit in units]
         within(abs(objective - value), *margins, "the objective is off")
         gap = exact(result["params"].get("rel_gap", 1e-6)) * max(abs(objective), abs(bound))
@@ -65,7 +65,7 @@ class Pool:
         (self.bound,) = tables["pool_bound"].values
         for x, stated in zip(map(exacts, rows), values, strict=True):
             value, _ = problem.point(x)
-            units = [max(size, abs(value)) for size in (problem.scale, problem.least)]
+            units = problem.value_units(value)
             margins = [Fraction(OBJECTIVE) * unit for unit in units]
             within(abs(stated - value), *margins, "the objective of a point of the pool is off")
             self.members.add(tuple(int(x[j]) for j in problem.integer))
@@ -96,6 +96,7 @@ class Conic:
         self.sign = -1 if header["sense"] == "max" else 1
         self.c = [self.sign * v for v in exacts(arrays["c"].values)]
         self.offset = self.sign * exact(header["params"].get("offset", 0.0))
+        self.given_offset = self.offset  # that of a standard form is another one
         self.extra, self.charge, self.conditional = Conditions(arrays, self.sign), ZERO, []
         sizes = [abs(v) for v in (*self.c, *self.extra.Q.values()) if v]
         self.scale = max([abs(self.offset), *sizes])
@@ -162,6 +163,12 @@ class Conic:
         value = sum(a * b for a, b in zip(self.c, x, strict=True)) + self.offset
         return self.sign * (value + self.extra.value(x)), worst
 
+    def value_units(self, value):
+        """The largest and the least that values are measured by, with or without the offset."""
+        beside = min(abs(value), abs(value - self.sign * self.given_offset))
+        beside = max(beside, abs(self.offset) / 10**6)
+        return [max(size, beside) for size in (self.scale, self.least)]
+
     def parts(self, places):
         """Forms and constants of a cone or a matrix."""
         return [self.forms[i] for i in places], [self.constants[i] for i in places]
@@ -175,16 +182,20 @@ class Conic:
     def off_rows(self, x, sizes):
         """The most that x misses bounds and rows by, in their units."""
         worst = ZERO
-        for value, low, high in zip(x, self.low, self.high, strict=True):
-            worst = max(worst, ZERO if low is None else low - value)
-            worst = max(worst, ZERO if high is None else value - high)
+        for j, (value, *ends) in enumerate(zip(x, self.low, self.high, strict=True)):
+            for end, side in zip(ends, (1, -1), strict=True):
+                off = ZERO if end is None else side * (end - value)
+                if off > 0:
+                    unit = ONE if j not in self.integer else abs(end) / 10**5
+                    worst = max(worst, off / unit if unit else ONE)
         rows = zip(self.forms[: self.m], self.row_low, self.row_high, strict=True)
         for form, *ends in [*rows, *self.extra.held(x)]:
             value = along(form, x)
             for end, side in zip(ends, (1, -1), strict=True):
                 off = ZERO if end is None else side * (end - value)
                 if off > 0:
-                    worst = max(worst, off / row_unit(form, end, sizes, x))
+                    unit = row_unit(form, end, sizes, x)
+                    worst = max(worst, off / unit if unit else ONE)
         return worst
 
     def off_cones(self, x, sizes):
@@ -288,7 +299,8 @@ class Conic:
             name: arrays[name].rows() if name in arrays else [[]] * count
             for name in ("lower", "upper", *width)
         }
-        step, margin = self.step(), Fraction(GAP) * max(self.least, abs(bound or ZERO))
+        unit = self.value_units(bound)[1] if bound is not None else self.least
+        step, margin = self.step(), Fraction(GAP) * unit
         target = cutoff = None
         if bound is not None:
             target, cutoff = self.sign * bound - self.offset - margin, bound
@@ -593,7 +605,9 @@ class Conic:
             changed = False
             for i, two, three, factor in minors:
                 tops = [self.most(k, low, high) for k in (two, three)]
-                if None not in tops:
+                if ZERO in tops:
+                    entries[i] = [ZERO, ZERO]  # the other is finite at any point
+                elif None not in tops:
                     top = root_up(factor * max(tops[0], ZERO) * max(tops[1], ZERO))
                     entries[i] = [-top, top]
             some = [(self.forms[i], self.constants[i], *ends_) for i, ends_ in entries.items()]

@@ -44,7 +44,10 @@ def capped(coefficients, rest):
 def row_unit(form, end, sizes, x):
     """The unit of a row with the end that it misses."""
     rest, others = left(form, -end, sizes, x)
-    return capped(others.values(), rest) if others else Fraction(1e-5)
+    if others:
+        return capped(others.values(), rest)
+    terms = abs(end) + sum(abs(a * x[j]) for j, a in form.items())
+    return min([terms * DATA / Fraction(CONIC), *map(abs, form.values())])
 
 
 def entry_margins(forms, constants, heads, sizes, x):
@@ -76,13 +79,18 @@ def line_margins(forms, constants, scales, sizes, x):
         rests[i][j] = rests[j][i] = rest / product
         for top in (tops[i], tops[j]):
             top.update({k: max(a / product, top.get(k, ZERO)) for k, a in others.items()})
-    most = max(map(max, rests))
+    # What is beside the diagonal is no unit of an entry that is smaller.
+    most, own = max(map(max, rests)), [ZERO] * size
+    for form, constant, (i, j) in zip(forms, constants, triangle(size), strict=True):
+        if i == j:
+            terms = (abs(a) * (sizes[k] or ONE) for k, a in form.items())
+            own[i] = max([abs(constant), *terms]) / scales[i] ** 2
     return [
         scales[i] ** 2
         * (
-            Fraction(CONIC) * capped(top.values(), max(line) or most)
+            Fraction(CONIC) * capped([capped(top.values(), max(line) or most)], own[i])
             if top
-            else STILL * max(line[i], STILL * max(line))
+            else STILL * line[i]
         )
         for i, (top, line) in enumerate(zip(tops, rests, strict=True))
     ]
@@ -105,13 +113,15 @@ def line_scales(forms, constants, size, units):
 
 
 def beyond_rank_one(matrix, margins):
-    """What is left of a matrix, its lines in their units, beside its largest column."""
+    """By how much minors of order two miss zero, the lines in their units."""
     size, d = len(matrix), [root_up(margin / Fraction(CONIC)) or ONE for margin in margins]
     M = [
         [v / (a * b) for v, b in zip(row, d, strict=True)] for a, row in zip(d, matrix, strict=True)
     ]
-    k = max(range(size), key=lambda i: M[i][i])
-    if M[k][k] <= 0:
-        return max(abs(v) for row in M for v in row)
-    rest = (abs(M[i][j] - M[i][k] * M[k][j] / M[k][k]) for i in range(size) for j in range(size))
-    return max(rest) / max(M[k][k], ONE)
+    worst = ZERO
+    for i in range(size):
+        for j in range(i):
+            beside = 2 * M[i][j] ** 2 + M[i][i] + M[j][j]
+            if beside > 0:
+                worst = max(worst, (M[i][i] * M[j][j] - M[i][j] ** 2) / beside)
+    return worst / 10  # of 1e-6 of the diagonal

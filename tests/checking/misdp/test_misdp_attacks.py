@@ -561,7 +561,7 @@ def test_bounds_are_rounded_up_to_the_next_step(
     assert true.bound is not None
     step = 1e-5 if sense == "min" else -1e-5
     false = true.with_changes(status=Status.FEASIBLE, limit=Limit.TIME, bound=true.bound + step)
-    assert verdict(problem, false) == ("refuted" if abs(offset) < 1.0 else "verified")
+    assert verdict(problem, false) == "refuted"
 
 
 @pytest.mark.parametrize(
