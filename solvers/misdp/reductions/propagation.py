@@ -406,12 +406,8 @@ def minors(forms: Forms, form_low: Array, form_high: Array) -> None:
         size = max(form_high[begin], 0.0)
         if rotated:
             other = max(form_high[begin + 1], 0.0)
-            # An open end times zero bounds nothing.
-            size = (
-                sqrt(2.0 * size * other)
-                if min(size, other) > 0.0 or size + other < np.inf
-                else np.inf
-            )
+            # An open end is finite at any point: times zero it is zero.
+            size = sqrt(2.0 * size * other) if min(size, other) > 0.0 else 0.0
         size *= 1.0 + 4.0 * _EPS
         if size < np.inf:
             for i in range(begin + (2 if rotated else 1), end):
@@ -426,9 +422,9 @@ def minors(forms: Forms, form_low: Array, form_high: Array) -> None:
             for r in range(c + 1, n):
                 second = max(form_high[below], 0.0)
                 below += n - r
-                if first == np.inf or second == np.inf:
-                    continue
-                size = sqrt(first) * sqrt(second) * (1.0 + 4.0 * _EPS)
+                size = 0.0
+                if min(first, second) > 0.0:
+                    size = sqrt(first) * sqrt(second) * (1.0 + 4.0 * _EPS)
                 i = column + r - c
                 form_low[i] = max(form_low[i], -size)
                 form_high[i] = min(form_high[i], size)
@@ -542,9 +538,10 @@ class _Plain:
         """Bound the entries beside the diagonal, and the tails of cones, by what is on it."""
         for here, rotated in self._cones:
             top = np.maximum(form_high[here], 0.0)
-            # An open end times zero bounds nothing.
-            with np.errstate(invalid="ignore"):
-                size = np.sqrt(2.0 * top[0] * top[1]) if rotated else top[0]
+            # An open end is finite at any point: times zero it is zero.
+            size = top[0]
+            if rotated:
+                size = np.sqrt(2.0 * top[0] * top[1]) if top.min() > 0.0 else 0.0
             if np.isfinite(size):
                 tail = slice(here.start + (2 if rotated else 1), here.stop)
                 _within(form_low, form_high, tail, size)
@@ -552,7 +549,7 @@ class _Plain:
             top = np.sqrt(np.maximum(form_high[here][diagonal], 0.0))
             with np.errstate(invalid="ignore"):
                 sizes = top[rows] * top[columns]
-            sizes = np.where(np.isnan(sizes), np.inf, sizes)
+            sizes = np.where(np.isnan(sizes), 0.0, sizes)
             sizes[diagonal] = np.inf
             _within(form_low, form_high, here, sizes)
 
