@@ -541,7 +541,7 @@ class _Plain:
             # An open end is finite at any point: times zero it is zero.
             size = top[0]
             if rotated:
-                size = np.sqrt(2.0 * top[0] * top[1]) if top.min() > 0.0 else 0.0
+                size = np.sqrt(2.0 * top[0] * top[1]) if top[:2].min() > 0.0 else 0.0
             if np.isfinite(size):
                 tail = slice(here.start + (2 if rotated else 1), here.stop)
                 _within(form_low, form_high, tail, size)
