@@ -245,7 +245,7 @@ class _ByIntegers:
     def __init__(self, F: sp.csr_array, whole: Array, constant: Array) -> None:
         self._whole, self._constant = whole, constant
         self._integer, self._rest = sp.csr_array(F[:, whole]), sp.csr_array(F[:, ~whole])
-        self._absolute = abs(self._rest)
+        self._absolute, self._absolute_integer = abs(self._rest), abs(self._integer)
         self._empty = not self._rest.nnz
         largest = np.zeros(F.shape[0]) if self._empty else self._absolute.max(axis=1).toarray()
         self._largest = np.reshape(largest, -1)
@@ -254,6 +254,9 @@ class _ByIntegers:
     def evaluate(self, x: Array) -> tuple[Array, Array, Array]:
         """Return the value, its part that is fixed, and the size of the terms of the rest."""
         fixed = self._integer @ x[self._whole] + self._constant
+        # What cancels up to rounding errors of the data is zero.
+        terms = self._absolute_integer @ np.abs(x[self._whole]) + np.abs(self._constant)
+        fixed[np.abs(fixed) <= INTEGER_ROW * terms] = 0.0
         if self._empty:
             return fixed, fixed, self._largest
         rest = x[~self._whole]

@@ -211,7 +211,10 @@ class Conic:
             worst = max(worst, ZERO if good else ONE)
         for places, size, flag in self.blocks:
             M = unpacked([h[i] for i in places], size)
-            slacks = line_margins(*self.parts(places), self.lines(places, size), sizes, x)
+            scales = self.lines(places, size)
+            slacks, blank = line_margins(*self.parts(places), scales, sizes, x)
+            for i, j in blank:
+                M[i][j] = M[j][i] = ZERO
             if flag:
                 worst = max(worst, beyond_rank_one(M, slacks))
             if not positive(M, slacks):

@@ -69,14 +69,16 @@ def entry_margins(forms, constants, heads, sizes, x):
 def line_margins(forms, constants, scales, sizes, x):
     """What the diagonal of a matrix may be off by, from what is in each of its lines.
 
-    Entries are compared in lines of one scale.
+    Entries are compared in lines of one scale. Also the places where rounding errors stand for 0.
     """
-    size = len(scales)
+    size, blank = len(scales), []
     tops, rests = [{} for _ in range(size)], [[ZERO] * size for _ in range(size)]
     for form, constant, (i, j) in zip(forms, constants, triangle(size), strict=True):
         rest, others = left(form, constant, sizes, x)
         product = scales[i] * scales[j]
         rests[i][j] = rests[j][i] = rest / product
+        if not rest and not others:
+            blank.append((i, j))
         for top in (tops[i], tops[j]):
             top.update({k: max(a / product, top.get(k, ZERO)) for k, a in others.items()})
     # What is beside the diagonal is no unit of an entry that is smaller.
@@ -85,7 +87,7 @@ def line_margins(forms, constants, scales, sizes, x):
         if i == j:
             terms = (abs(a) * (sizes[k] or ONE) for k, a in form.items())
             own[i] = max([abs(constant), *terms]) / scales[i] ** 2
-    return [
+    margins = [
         scales[i] ** 2
         * (
             Fraction(CONIC) * capped([capped(top.values(), max(line) or most)], own[i])
@@ -94,6 +96,7 @@ def line_margins(forms, constants, scales, sizes, x):
         )
         for i, (top, line) in enumerate(zip(tops, rests, strict=True))
     ]
+    return margins, blank
 
 
 def line_scales(forms, constants, size, units):
