@@ -5,13 +5,19 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+import numpy as np
+
 from sparseopt.params import SolveParams
 from sparseopt.problems.base import Array
 from sparseopt.problems.strs.problem import STRS
+from sparseopt.proofs.sphere_values import on_sphere
 from sparseopt.result import Limit, Status, relative_gap
 
 from ..common.spheres import Incumbent
 from .settings import SMALLEST_GAP
+
+_KNOWN = 1e-10
+"""Rounding error of a value, relative to it, up to which double precision is enough."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,12 +66,28 @@ class Scaled:
             would still look like a gap.
         """
         x = best.point(len(self.a))
-        objective = self.problem.objective(x)
+        objective = attained(self.problem, x)
         bound = max(objective, bound * self.unit)
         gap = bound - objective
         if closed and params.rel_gap * abs(objective) < gap <= SMALLEST_GAP * self.unit:
             bound = objective
         return x, objective, bound
+
+
+def attained(problem: STRS, x: Array) -> float:
+    """Return the objective of a point; where its terms cancel, that of its direction in 106 bits.
+
+    Parameters
+    ----------
+    problem : STRS
+    x : array of shape (D,)
+    """
+    S = np.flatnonzero(x)
+    A, a, z = problem.A[np.ix_(S, S)], problem.linear[S], x[S]
+    value, error = on_sphere(A, a, z)
+    if error <= _KNOWN * abs(value):
+        return problem.objective(x)
+    return on_sphere(A, a, z, precise=True)[0]
 
 
 def status_of(

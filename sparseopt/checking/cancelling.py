@@ -1,4 +1,4 @@
-"""Sums of columns whose terms may cancel, with bounds of their rounding errors.
+"""Sums whose terms may cancel, with bounds of their rounding errors.
 
 A point may be chosen so that its objective value is what rounding leaves of terms that cancel. So
 the errors are bounded, and where the bound is too large the sum is computed anew in 106 bits.
@@ -12,6 +12,8 @@ from sparseopt.problems.base import Array
 from sparseopt.proofs.double_double import EPSILON, DoubleDouble
 
 _UNIT = float(np.finfo(float).eps)
+LAST_DIGITS = 2.0**-92
+"""A value below this part of its terms, the square of their last two digits, counts as 0."""
 
 
 def combination(

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -216,3 +217,107 @@ def test_several_sizes_are_proven_exactly_by_a_path_only(tmp_path):
     ):
         sparseopt.save(stated, tmp_path / "r.json")
         assert exact.check(tmp_path / "p.npz", tmp_path / "r.json")[0] == expected
+
+
+def both(problem, result, folder):
+    """Return what the checker says, and the program in rational arithmetic."""
+    sparseopt.save(problem, folder / "p.npz")
+    sparseopt.save(result.with_changes(kind=problem.kind, problem=problem), folder / "r.json")
+    return verdict(problem, result), exact.check(folder / "p.npz", folder / "r.json")[0]
+
+
+@pytest.fixture
+def pairs():
+    """Two pairs of variables whose values are 1 and 1.5, of entries of 10^15."""
+    far = 2.0**50
+    A = np.diag([1.0, 1.0, 1.5, 1.5]) - far * np.eye(4)
+    A[[0, 1, 2, 3], [1, 0, 3, 2]] = far
+    return A
+
+
+@pytest.mark.parametrize(
+    ("best", "objective", "bound", "expected"),
+    [
+        (True, 1.5, 1.5, ("verified", "proven")),
+        (True, 2.0, 2.0, ("unproven", "unproven")),
+        (True, 1.0, 1.5, ("unproven", "unproven")),
+        (False, 1.5, 1.5, ("unproven", "unproven")),
+        (False, 1.0, 1.0, ("unproven", "unproven")),
+        (False, 1.0, 1.5, ("unproven", "unproven")),
+    ],
+)
+def test_values_on_spheres_do_not_cancel(pairs, best, objective, bound, expected, tmp_path):
+    """1e-15 of the terms was allowed for rounding, which is more than the values are."""
+    problem = STRS(pairs, d=2)
+    x = np.array([0.0, 0.0, 1.0, 1.0] if best else [1.0, 1.0, 0.0, 0.0]) / math.sqrt(2.0)
+    claim = sparseopt.solve(problem).with_changes(x=x, objective=objective, bound=bound, trace=())
+    assert both(problem, claim, tmp_path) == expected
+
+
+@pytest.mark.parametrize("off", [-0.5, 0.0, 0.5])
+def test_values_of_sizes_do_not_cancel(pairs, off, tmp_path):
+    problem = STRSPath(pairs, d_max=2)
+    result = sparseopt.solve(problem)
+    x = result.path.at(2)
+    objective, bound = result.path.objective.copy(), result.path.bound.copy()
+    objective[1] = bound[1] = evaluate(problem, x, 2).value + off
+    path = replace(result.path, objective=objective, bound=bound)
+    claim = result.with_changes(
+        path=path, objective=float(objective[1]), bound=float(bound[1]), trace=()
+    )
+    expected = ("unproven", "unproven") if off else ("verified", "proven")
+    assert both(problem, claim, tmp_path) == expected
+
+
+def test_linear_terms_on_spheres_do_not_cancel():
+    """The last digits of the length of x are all that is left beside 1."""
+    far, x = 2.0**50, np.array([0.6, 0.8])
+    longer = sum(Fraction(v) ** 2 for v in x) - 1
+    problem = STRS((1.0 - far) * np.eye(2), far * x, d=2)
+    true = 1.0 + float(Fraction(far) * longer / 2)
+    assert evaluate(problem, x, None).value == pytest.approx(true, rel=1e-12)
+    assert abs(true - 1.0) > 1e-3
+
+
+@pytest.mark.parametrize(
+    ("objective", "expected"),
+    [
+        (0.0, ("verified", "proven")),
+        (1.0, ("unproven", "unproven")),
+        (30.0, ("unproven", "unproven")),
+    ],
+)
+def test_images_of_components_do_not_cancel(objective, expected, tmp_path):
+    problem = SparseComponent([[1e8, 1e8, 1.0], [1e8, 1e8, 0.0], [1.0, 1.0, 2.0]], d=2)
+    result, x = sparseopt.solve(problem), np.array([1.0, -1.0, 0.0]) / math.sqrt(2.0)
+    claim = {"status": Status.FEASIBLE, "limit": Limit.TIME, "trace": ()}
+    assert both(problem, result.with_changes(x=x, objective=objective, **claim), tmp_path) == (
+        expected
+    )
+
+
+@pytest.mark.parametrize("kernel", ["linear", "gaussian"])
+def test_the_weight_of_a_variance_of_zero_is_no_unit(kernel, tmp_path):
+    """Of one variable the samples have a value each, so that its variance is 0."""
+    x, y = np.random.default_rng(0).normal(size=(2, 9, 4))
+    x[:, 0], y[:, 0] = 0.0, 1.0
+    problem = KernelSelection(x, y, kernel, d=1, lam=1e15)
+    result = sparseopt.solve(problem)
+    assert result.objective == pytest.approx(evaluate(problem, result.x, None).value, rel=1e-9)
+    assert result.verdict.value != "refuted"
+    for off in (-6.6, -0.1, 0.1, 6.6):
+        changes = {"objective": result.objective + off, "bound": result.bound + off, "trace": ()}
+        found = both(problem, result.with_changes(**changes), tmp_path)
+        assert found[0] != "verified"
+        assert found[1] != "proven"
+
+
+@pytest.mark.parametrize("lam", [1e4, 1e12, 1e15])
+def test_a_bound_on_rounded_variances_proves_nothing(lam):
+    """Two columns add up to a variance of 0, which their covariance shows up to rounding only."""
+    x, y = np.random.default_rng(0).normal(size=(2, 8, 4))
+    x[:, :2], y[:, 0] = 0.0, [0.0, 1.0] * 4
+    y[:, 1] = 1.0 - y[:, 0]
+    problem = KernelSelection(x, y, "linear", d=2, lam=lam)
+    result = sparseopt.solve(problem)
+    assert result.verdict.value == ("verified" if lam < 1e5 else "unproven")

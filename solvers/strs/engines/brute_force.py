@@ -17,7 +17,8 @@ from sparseopt.problems.strs.problem import STRS
 from sparseopt.result import Limit, Result, Status
 
 from ...common.spheres import maximise_on_sphere, maximise_on_spheres
-from ..settings import ENTRIES_PER_CHECK
+from ..scaling import attained
+from ..settings import ENTRIES_PER_CHECK, SMALLEST_GAP
 from ..tree.leaves import pack_leaves
 
 
@@ -85,7 +86,10 @@ class BruteForce(Backend):
                 fixed_out.append(dropped)
                 mu = np.append(mu, tail.mu)
                 bound = max(bound, float(tail.bound[0]))
-        objective = problem.objective(x)
+        objective = attained(problem, x)
+        gap, small = bound - objective, SMALLEST_GAP * problem.magnitude
+        if done == count and params.rel_gap * abs(objective) < gap <= small:
+            bound = objective
         return Result(
             status=Status.OPTIMAL if done == count else Status.FEASIBLE,
             limit=limit if done < count else None,

@@ -44,6 +44,7 @@ from typing import Literal
 
 import numpy as np
 
+from sparseopt.checking.cancelling import LAST_DIGITS
 from sparseopt.checking.evidence import Malformed
 from sparseopt.checking.rational import Sign, rationals, semidefinite
 from sparseopt.checking.report import Findings
@@ -64,15 +65,16 @@ _CUBES = 1e12
 """Sum of the cubes of the matrices that may be factorised: about a minute."""
 _SQUARES = 4e9
 """Entries of the matrices whose norms may be taken: about a minute."""
-_VISIT, _NODE, _CUBE, _ENTRY = 1e-8, 5e-5, 3e-11, 2e-8
-"""Seconds of one of these entries, of a node, of a matrix by its cube, and of its entries."""
+_VISIT, _NODE, _CUBE, _ENTRY, _FRACTION = 1e-8, 5e-5, 3e-11, 2e-8, 5e-6
+"""Seconds of one of these entries, of a node, of a matrix by its cube, of its entries, and of one
+of fractions by its cube."""
 _CHUNK = 1_000_000
 """Matrix entries that are factorised at once."""
 _EXACT = 16
 """Order of the largest matrix that is tried in rational arithmetic."""
 _BY_NORMS = -2
 _SMALLEST = 1e-200
-_CANCELLED = 1e-12
+_MOVED = 1e-14
 _UNIT = float(np.finfo(float).eps) / 2.0
 
 
@@ -136,8 +138,9 @@ def bound_tolerance(problem: STRS, bound: float) -> float:
 
     That is ten times the bound, or the best value of one variable,
     :math:`\max_i A_{ii} + |a_i|`, where that is positive and the optimum no less; no more than the
-    largest entry of the data. An optimum that entries cancel to, in the end to zero, may be missed
-    by the rounding of a factorisation, at most :data:`_CANCELLED` of what a variable loses alone.
+    largest entry of the data. An optimum that entries cancel to may be missed by no more than one
+    that is small for other reasons, down to the square of their last two digits: small
+    matrices are looked at without rounding.
 
     Parameters
     ----------
@@ -150,10 +153,8 @@ def bound_tolerance(problem: STRS, bound: float) -> float:
         In the units of the objective, > 0.
     """
     alone = float((np.diagonal(problem.A) + np.abs(problem.linear)).max())
-    least = SUM * max(alone, abs(bound))
-    rounding = min(_CANCELLED, 8.0 * (len(problem.A) + 3.0) ** 2 * _UNIT)
-    least = 10.0 * max(least, rounding * -alone) or SUM * _SMALLEST
-    return min(least, largest_tolerance(problem, bound))
+    least = max(10.0 * SUM * max(alone, abs(bound)), LAST_DIGITS * problem.magnitude)
+    return min(least or SUM * _SMALLEST, largest_tolerance(problem, bound))
 
 
 def largest_tolerance(problem: STRS, bound: float) -> float:
@@ -418,7 +419,9 @@ def unproven_leaf(
             shift = tolerance / 2.0 - _subtract_rows(N, leaves, chunk, F, problem.d)
             good = _positive(N, shift)
             for k in np.flatnonzero(~good & (leaves.pair[chunk] < 0)).tolist():
-                good[k] = _exactly_positive(problem, F[k], float(leaves.mu[chunk[k]]), bound)
+                good[k] = _exactly_positive(
+                    problem, F[k], float(leaves.mu[chunk[k]]), bound, tolerance
+                )
                 if not good[k]:
                     break
             if not good.all():
@@ -496,24 +499,27 @@ def _bordered(problem: STRS, F: Array, mu: Array, bound: float) -> Array:
     return N
 
 
-def _exactly_positive(problem: STRS, F: Array, mu: float, bound: float) -> bool:
+def _exactly_positive(problem: STRS, F: Array, mu: float, bound: float, tolerance: float) -> bool:
     """Return whether the matrix N of a leaf is positive semidefinite, without rounding.
 
-    An optimum of zero leaves no room for any. Every mu is a proof: that with fewer digits is tried
-    as well.
+    An optimum that is what entries cancel to leaves no room for any. Every mu is a proof: that with
+    fewer digits is tried as well, and the bound, where rounding alone may have moved mu from it.
     """
     if len(F) >= _EXACT:
         return False
+    spend(_FRACTION * (len(F) + 1.0) ** 3)
     N = np.empty((len(F) + 1, len(F) + 1), dtype=object)
     N[0, 1:] = N[1:, 0] = -rationals(problem.linear[F]) / 2
     N[1:, 1:] = -rationals(problem.A[np.ix_(F, F)])
     diagonal = np.diagonal(N).copy()
     with np.errstate(over="ignore"):
         tried = {mu, float(np.float32(mu))}
+    if abs(bound - mu) <= _MOVED * problem.magnitude:
+        tried.add(bound)
     for each in sorted(filter(math.isfinite, tried)):
-        N[0, 0] = Fraction(bound) - Fraction(each)
+        N[0, 0] = Fraction(bound) - Fraction(each) + Fraction(tolerance / 2.0)
         for i in range(1, len(N)):
-            N[i, i] = diagonal[i] + Fraction(each)
+            N[i, i] = diagonal[i] + Fraction(each) + Fraction(tolerance / 2.0)
         if semidefinite(N) is Sign.HOLDS:
             return True
     return False

@@ -11,7 +11,8 @@ The sizes that were asked are those of ``result.params.size``, by default the pr
   proven by its own leaves, and a size is certified exactly if objective and bound meet.
 
 Points are normalised before their values are compared: a vector that is a little too long would
-have a value that no unit vector attains.
+have a value that no unit vector attains. Where terms cancel values are taken in 106 bits, and what
+is stated is compared with what is left, however large the terms were.
 """
 
 from __future__ import annotations
@@ -21,14 +22,16 @@ from typing import Any
 
 import numpy as np
 
+from sparseopt.checking.cancelling import LAST_DIGITS
 from sparseopt.checking.report import Findings
 from sparseopt.checking.strs.leaves import judge
 from sparseopt.checking.strs.supports import verify_by_supports
-from sparseopt.checking.tolerances import FEASIBILITY, OBJECTIVE, ROUNDED, SUM, UNSCALED
+from sparseopt.checking.tolerances import FEASIBILITY, OBJECTIVE, SUM, UNSCALED
 from sparseopt.checking.verifiers import Evaluation
 from sparseopt.paths.supports import SupportPath
 from sparseopt.problems.base import Array, Problem
 from sparseopt.problems.strs.problem import STRS, SphereProblem
+from sparseopt.proofs.sphere_values import on_sphere
 from sparseopt.result import Certificate, Result, Status
 
 _IMPOSSIBLE = frozenset({Status.INFEASIBLE, Status.UNBOUNDED, Status.INF_OR_UNB})
@@ -67,19 +70,54 @@ class SphereVerifier:
         over = math.inf if residuals["cardinality"] else residuals["norm"] / (2.0 * UNSCALED)
         length = float(np.linalg.norm(x))
         z = x / length if 0.0 < length < math.inf else x
-        value, size = problem.objective(z), problem.objective_scale(z)
+        size, least = problem.objective_scale(z), self.least(problem, z)
+        if z is x:
+            value, rounding = problem.objective(x), 0.0
+        else:
+            value, rounding = self.value(problem, x, precise=False)
+            if rounding > OBJECTIVE * max(abs(value), least):
+                value, rounding = self.value(problem, x, precise=True)
         return Evaluation(
             value=value,
             size=size,
-            data_size=max(abs(value), ROUNDED * size),
+            data_size=max(abs(value), least),
             violation=over,
             where=f"{worst} by {residuals[worst]:.3g}",
             residuals=residuals,
+            rounding=rounding,
         )
+
+    def value(self, problem: Any, x: Array, *, precise: bool) -> tuple[float, float]:
+        """Return the value of the unit vector in the direction of x, and a bound of its error.
+
+        Parameters
+        ----------
+        problem : Problem
+        x : array of shape (D,)
+            Not 0.
+        precise : bool
+            Whether to compute in 106 bits, since fewer leave too large an error.
+        """
+        raise NotImplementedError
+
+    def least(self, problem: Any, z: Array) -> float:
+        """Return what errors of a value are relative to where it is smaller than this.
+
+        Parameters
+        ----------
+        problem : Problem
+        z : array of shape (D,)
+        """
+        return float(problem.objective_scale(z)) * LAST_DIGITS / OBJECTIVE
 
 
 class STRSVerifier(SphereVerifier):
     """Judges results of sparse trust-region subproblems, of one size or several."""
+
+    def value(self, problem: SphereProblem, x: Array, *, precise: bool) -> tuple[float, float]:
+        """Return the value in the direction of x, and a bound of its error; O(d^2)."""
+        S = np.flatnonzero(x)
+        return on_sphere(problem.A[np.ix_(S, S)], problem.linear[S], x[S], precise=precise)
 
     def prove(self, problem: SphereProblem, result: Result, findings: Findings) -> None:
         """Prove the bound of each size that was asked."""
@@ -201,6 +239,11 @@ def _check_size(
         )
     elif not off <= OBJECTIVE * data_size:
         findings.doubt(f"d = {d}: the objective is right only up to the size of terms that cancel")
+    elif not point.rounding <= OBJECTIVE * data_size:
+        findings.doubt(
+            f"d = {d}: the objective of the point, {point.value:.17g}, is known up to "
+            f"{point.rounding:.3g} only: its terms cancel"
+        )
     asked = max(
         params.abs_gap,
         params.rel_gap * max(abs(objective), abs(bound), 1e-10 * problem.value_unit),

@@ -49,11 +49,11 @@ def power(value):
     return Fraction(2) ** (value.numerator.bit_length() - value.denominator.bit_length())
 
 
-def root_up(value):
-    """A rational that is at least the root of a nonnegative one."""
+def root_up(value, bits=70):
+    """A rational that is at least the root of a nonnegative one, and so near to it."""
     if value <= 0:
         return ZERO
     scale = 2 ** max(
-        0, 2 * (70 - (value.numerator.bit_length() - value.denominator.bit_length()) // 2)
+        0, 2 * (bits - (value.numerator.bit_length() - value.denominator.bit_length()) // 2)
     )
     return Fraction(math.isqrt(value.numerator * scale // value.denominator) + 1, math.isqrt(scale))

@@ -11,7 +11,7 @@ from ..common.verdicts import Clock, Unproven
 
 
 def kernel_terms(params, arrays):
-    """A, a and the size of what they are differences of: a linear or a quadratic selection's.
+    """A, a and the size of what the squared MMD is a difference of, linear or quadratic.
 
     With k_s(u, v) = exp(-(u_s - v_s)^2 / (2 tau_s^2)) for each pair of observations, a is twice the
     sum of k with the pairs' weights in the squared MMD; A is that of k k', or minus lam times the
@@ -61,13 +61,12 @@ def kernel_terms(params, arrays):
         ]
         A = [[lower[max(s, t)][min(s, t)] for t in range(D)] for s in range(D)]
         return A, [2 * c * v for v in a], max(sizes)
-    V, sizes_V = covariances([[m * v[0] - n * v[1] for v in row] for row in rows], n, unit)
-    sizes += [lam * v for v in sizes_V]
+    V = covariances([[m * v[0] - n * v[1] for v in row] for row in rows], n, unit)
     return [[-lam * v for v in row] for row in V], a, max(sizes)
 
 
 def covariances(means, n, unit):
-    """The variance of the squared MMD as a matrix, and the size of its terms.
+    """The variance of the squared MMD as a matrix.
 
     Means of the kernel's rows come times both numbers of observations and the unit.
     """
@@ -79,15 +78,14 @@ def covariances(means, n, unit):
         ]
     else:
         groups = [(Fraction(8 * m, N), means[:n]), (Fraction(8 * n, N), means[n:])]
-    V, sizes = [[ZERO] * D for _ in range(D)], []
+    V = [[ZERO] * D for _ in range(D)]
     for factor, own in groups:
         count, columns = len(own), list(zip(*own, strict=True))
         whole = (n * m * unit) ** 2
-        sizes += [factor * Fraction(sum(v * v for v in column), whole) for column in columns]
         for s in range(D):
             for t in range(D):
                 centred = count * sum(map(int.__mul__, columns[s], columns[t])) - sum(
                     columns[s]
                 ) * sum(columns[t])
                 V[s][t] += factor * Fraction(centred, count**2 * whole)
-    return V, sizes
+    return V

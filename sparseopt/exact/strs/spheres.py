@@ -8,14 +8,17 @@ import math
 from fractions import Fraction
 from itertools import pairwise
 
-from ..common.algebra import largest, positive
-from ..common.rationals import ZERO, exact, exacts, near, power
+from ..common.algebra import largest, positive, semidefinite
+from ..common.rationals import ZERO, exact, exacts, near, power, root_up
 from ..common.statements import dense_row, same, within
 from ..common.verdicts import GAP, OBJECTIVE, Clock, Refuted, Unproven
 from .gaussian import check_gaussian
 from .kernels import kernel_terms
 
 BY_NORMS = -2  # in place of the pair of a leaf
+LAST_DIGITS = Fraction(1, 2**92)
+MOVED = Fraction(1, 10**14)
+SMALL = 16  # order of the largest matrix that is decided by elimination
 
 
 def check_sphere(header, arrays, result):
@@ -79,6 +82,7 @@ def sphere_size(A, a, d, x, objective, bound, arrays, result, floor):
     # A variable alone reaches this much, if that is positive; larger entries may have no effect.
     alone = max(A[i][i] + abs(v) for i, v in enumerate(a))
     least = max(min(unit, 10 * max(alone, abs(bound))), floor / 10**6)
+    least = max(least, unit * LAST_DIGITS / Fraction(GAP))
     sphere_point(A, a, d, x, objective, bound, unit, least, result, floor)
     try:
         sphere_leaves(A, a, d, bound, arrays, least)
@@ -88,17 +92,21 @@ def sphere_size(A, a, d, x, objective, bound, arrays, result, floor):
 
 
 def sphere_point(A, a, d, x, objective, bound, unit, least, result, floor=ZERO):
-    """The length, the nonzeros and the value of a point, and the gap."""
+    """The length, the nonzeros and the value of a point, and the gap.
+
+    The value is compared with what terms that cancel leave of it, down to the square of their last
+    two digits.
+    """
     on = [i for i, v in enumerate(x) if v]
     square = sum(x[i] * x[i] for i in on)
     if len(on) > d or abs(square - 1) > 2e-8:
         raise Refuted(f"x has {len(on)} nonzeros, and a length off 1 by {near(square - 1) / 2:.3g}")
     terms = [x[i] * A[i][j] * x[j] / square for i in on for j in on]
-    terms += [a[i] * x[i] / Fraction(math.sqrt(square)) for i in on]
+    length = root_up(square, 140)
+    terms += [a[i] * x[i] / length for i in on]
     value, size = sum(terms, ZERO), max(sum(map(abs, terms), ZERO), floor)
-    # The size of the terms, which may cancel.
-    margins = [Fraction(OBJECTIVE) * max(abs(value), size / part) for part in (1, 10**6)]
-    within(abs(value - objective), *margins, "the objective is off")
+    wide, narrow = (Fraction(OBJECTIVE) * max(abs(value), v) for v in (size, floor / 10**6))
+    within(abs(value - objective), wide, max(narrow, size * LAST_DIGITS), "the objective is off")
     gap = exact(result["params"].get("rel_gap", 1e-6)) * max(abs(objective), abs(bound))
     if result["status"] == "optimal":
         wide, narrow = (max(gap, Fraction(GAP) * size) for size in (unit, least))
@@ -146,8 +154,26 @@ def sphere_leaves(A, a, d, bound, arrays, unit):
         N = [[corner, *(-v / 2 for v in line)]]
         for k, row in enumerate(block):
             N.append([-line[k] / 2, *(mu * (k == c) - v for c, v in enumerate(row))])
-        if not positive(N, [Fraction(GAP) * unit] * len(N)):
+        if not proves(N, Fraction(GAP) * unit):
             raise Refuted(f"a leaf does not prove the bound {near(bound):.12g} for {d} nonzeros")
+
+
+def proves(N, slack):
+    """Whether N + slack I is semidefinite; for small N also by elimination.
+
+    Without a linear term the bound is the best mu, and taken where only rounding may have moved it.
+    """
+    if positive(N, [slack] * len(N)):
+        return True
+    if len(N) > SMALL:
+        return False
+    move = N[0][0] if not any(N[0][1:]) else ZERO
+    if abs(move) > MOVED * max(abs(v) for row in N for v in row):
+        move = ZERO
+    own = [slack - move] + [slack + move] * (len(N) - 1)
+    return semidefinite(
+        [[v + own[i] * (i == j) for j, v in enumerate(row)] for i, row in enumerate(N)]
+    )
 
 
 def covered(leaves, d, D, inside, outside):

@@ -13,7 +13,7 @@ from sparseopt.errors import ProblemError
 from sparseopt.problems.base import Array, Problem, as_matrix, as_vector
 from sparseopt.problems.fields import column_names
 from sparseopt.problems.strs.problem import STRS
-from sparseopt.problems.twosample.statistics.linear import linear_terms
+from sparseopt.problems.twosample.statistics.linear import linear_parts, linear_terms
 from sparseopt.problems.twosample.statistics.two_samples import TwoSample
 from sparseopt.problems.twosample.statistics.user_kernels import PREFIX, UserKernel
 
@@ -159,7 +159,7 @@ class KernelSelection(Problem):
     def as_strs(self) -> STRS | None:
         r"""Return the sparse trust-region subproblem with the same objective, where there is one.
 
-        - Linear kernel: :math:`a'z - \lambda z'Vz`, O((n + m) D C + (n + m) D^2) by features.
+        - Linear kernel: :math:`a'z - \lambda z'Vz`, O((n + m) D H + (n + m) D^2) by H features.
         - Quadratic kernel, lam = 0: the squared MMD is :math:`z'\mathcal{A}z + 2 c\, a'z`, with the
           linear kernel's a (remark 4.2 of the paper, for the estimator); O((n + m)^2 D^2).
 
@@ -179,14 +179,20 @@ class KernelSelection(Problem):
     def objective(self, x: Array, lam: float | None = None) -> float:
         """Return the squared MMD less lam times the variance at the weights x, shape (D,).
 
-        O(n^2 d); for the linear kernel O(n d C), by features.
+        O(n^2 d); for the linear kernel O(n d H), by H features.
         """
+        mmd, variance = self.statistics(x)
+        return mmd - self.lam * variance
+
+    def statistics(self, x: Array) -> tuple[float, float]:
+        """Return the squared MMD and its variance at the weights x, shape (D,)."""
         z = as_vector("x", x, self.x.shape[1])
         S = np.flatnonzero(z)
         if self.kernel == "linear" and len(S):
-            a, V = linear_terms(self.x[:, S], self.y[:, S], self.bandwidth[S])
-            return float(a @ z[S] - self.lam * (z[S] @ V @ z[S]))
-        return self.samples.objective(z, self.lam)
+            a, parts = linear_parts(self.x[:, S], self.y[:, S], self.bandwidth[S])
+            variance = sum(factor * float(np.square(C @ z[S]).sum()) for factor, C in parts)
+            return float(a @ z[S]), variance
+        return self.samples.objective_function().parts(z)
 
     def gradient(self, x: Array) -> Array:
         """Return the gradient of the objective, shape (D,). O(n^2 D), linear kernel: as values."""

@@ -23,9 +23,29 @@ _CHUNK = 1 << 21
 def linear_terms(x: Array, y: Array, bandwidth: Array) -> tuple[Array, Array]:
     r"""Return (a, V) of the linear kernel: the squared MMD is a'z and the variance z'Vz.
 
-    With Hermite features of each column the mean over j is a product with the mean feature, so
-    the cost is O((n + m) D C + n D^2), C the order of the truncation (10 to 60). Columns with
-    observations too many bandwidths apart are summed directly, O(n m).
+    O((n + m) D H + (n + m) D^2), H as for :func:`linear_parts`.
+
+    Parameters
+    ----------
+    x, y : arrays of shapes (n, D) and (m, D)
+    bandwidth : array of shape (D,)
+        tau_s^2.
+    """
+    a, parts = linear_parts(x, y, bandwidth)
+    V = sum((factor * C.T @ C for factor, C in parts), np.zeros((len(a), len(a))))
+    return a, V
+
+
+def linear_parts(
+    x: Array, y: Array, bandwidth: Array
+) -> tuple[Array, tuple[tuple[float, Array], ...]]:
+    r"""Return a and the roots of V: the variance z'Vz is the sum of all :math:`f \|C z\|^2`.
+
+    Where columns cancel, the lengths of Cz keep digits that V has lost.
+
+    With Hermite features of each column the mean over j is a product with the mean feature, so the
+    cost is O((n + m) D H), H the order of the truncation (10 to 60). Columns with observations too
+    many bandwidths apart are summed directly, O(n m).
 
     Parameters
     ----------
@@ -58,11 +78,10 @@ def linear_terms(x: Array, y: Array, bandwidth: Array) -> tuple[Array, Array]:
         g = p + q
         a = (n * g.mean(axis=0) - 2.0 * (1.0 - matched)) / (n - 1)
         centred = g - g.mean(axis=0)
-        return a, 4.0 / n * centred.T @ centred
+        return a, ((4.0 / n, centred),)
     a = (n * xx - 1.0) / (n - 1) + (m * yy - 1.0) / (m - 1) - 2.0 * xy
     N = 2.0 * n * m / (n + m)
-    p, q = p - p.mean(axis=0), q - q.mean(axis=0)
-    return a, 4.0 * N * (p.T @ p / n**2 + q.T @ q / m**2)
+    return a, ((4.0 * N / n**2, p - p.mean(axis=0)), (4.0 * N / m**2, q - q.mean(axis=0)))
 
 
 def scalar_features(column: Array, bandwidth: float, largest: int) -> Array | None:
