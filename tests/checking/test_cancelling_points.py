@@ -321,3 +321,20 @@ def test_a_bound_on_rounded_variances_proves_nothing(lam):
     problem = KernelSelection(x, y, "linear", d=2, lam=lam)
     result = sparseopt.solve(problem)
     assert result.verdict.value == ("verified" if lam < 1e5 else "unproven")
+
+
+@pytest.mark.parametrize("off", [-90.0, 1e-3, 90.0])
+def test_objectives_at_knots_are_measured_by_what_is_there(off, tmp_path):
+    """The objective is 2 at lam = 1, and 10^14 where the segment ends: 1e-9 of that was allowed."""
+    problem = ParametricLP(
+        c=[1.0, 1.0, -1e14], c_bar=[1.0, -1.0, 1.0], A=np.eye(3), b=np.ones(3), b_bar=np.zeros(3)
+    )
+    result = sparseopt.solve(problem)
+    assert both(problem, result, tmp_path) == ("verified", "proven")
+    objective = result.path.objective.copy()
+    assert (result.path.low[1], objective[1, 0]) == (1.0, 2.0)
+    objective[1, 0] += off
+    false = result.with_changes(path=replace(result.path, objective=objective), trace=())
+    found = both(problem, false, tmp_path)
+    assert found[0] == "unproven"
+    assert found[1] == ("refuted" if abs(off) > 1.0 else "unproven")

@@ -181,6 +181,19 @@ class Report:
             self.note("gap", beyond, wide, narrow, f"{here} the bound is not proven: off")
         return gap
 
+    def lower_end(self, point, theta, stated):
+        """Compare the stated value with that of theta where a segment begins, feasible or not.
+
+        A part of the segment is left out there, on which it may be far less than beyond.
+        """
+        value, units = (
+            point.value(theta),
+            (point.objective_unit(point.units), point.objective_unit()),
+        )
+        margins = [Fraction(OBJECTIVE) * max(abs(value), unit) for unit in units]
+        here = f"at lam = {near(point.lam):.9g}"
+        self.note("objective", abs(stated - value), *margins, f"{here} the objective is off")
+
     def message(self):
         worst = ", ".join(f"{name} {value:.2g}" for name, value in self.worst.items())
         return "; ".join([f"optimal, proven at {self.count} places; margins: {worst}", *self.notes])
@@ -219,6 +232,7 @@ def segments(program, path, report):
             ):
                 name = "multipliers move" if program.moves[0] else "point moves"
                 raise Unproven(f"between lam = {begin:.9g} and {end:.9g} the {name}")
+        report.lower_end(Point(program, exact(begin)), theta[0], quadratic[0])
         found = []
         for step in places:
             terms = [c * step**k for k, c in enumerate(quadratic)]

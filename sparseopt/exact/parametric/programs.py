@@ -156,6 +156,12 @@ class Point:
             raise Unproven("a violation is small beside the data's largest units only")
         return total, worst
 
+    def value(self, theta):
+        """P(theta), where what is outside the domains costs nothing."""
+        pieces = [*self.phi, *self.psi]
+        z = [*theta, *self.program.A.times(theta)]
+        return sum((value_at(f, t)[0] for f, t in zip(pieces, z, strict=True)), self.offset)
+
     def objective_unit(self, units=None):
         """The largest product of a slope and a unit; by default of what prevails."""
         best, steepest = rough(ZERO), self.steepest

@@ -288,24 +288,30 @@ class _ProofOfSegments:
     def _off(self, here: Array, sums: Quadratics, exact: Array) -> tuple[Array, Array]:
         """Return each segment's error relative to what is allowed, and the error itself.
 
-        Errors that only terms explain which cancel: in the unit of the data they count. The gap of
-        a basis is zero but for rounding, which 106 bits leave none of.
+        Errors that only terms explain which cancel: in the unit of the data they count. At each end
+        and in the middle they are measured by what is there: values at the other end may be 10^12
+        times as large. The gap of a basis is zero but for rounding, which 106 bits leave none of.
         """
         low, high = self.layout.low[here], self.layout.high[here]
         length = self.stored.lengths(here)
         stated = self.sign * self.stored.objective[here].T
-        powers = np.stack([np.ones_like(length), length, length * length])
-        value, difference = np.zeros(len(low)), np.zeros(len(low))
+        judged = np.isfinite(high) & ~exact
+        worst, difference = np.zeros(len(low)), np.zeros(len(low))
         for part in (0.0, 0.5, 1.0):
-            steps = powers * np.array([[1.0], [part], [part * part]])
-            value = np.maximum(value, np.abs((steps * sums.value).sum(axis=0)))
-            off = np.abs((steps * (stated - sums.value)).sum(axis=0))
-            judged = np.isfinite(high) & ~exact
-            gap = np.where(judged, np.abs((steps * sums.gap).sum(axis=0)), 0.0)
-            difference = np.maximum(difference, np.maximum(off, gap))
-        terms = (powers * sums.terms).sum(axis=0)
-        units = sum(self.program.A.shape) * self.units.rounding(low + length, terms)
-        return ratio_of(difference, np.maximum(OBJECTIVE * value, NOISE * units)), difference
+            step = part * length
+            powers = np.stack([np.ones_like(step), step, step * step])
+            value, gap = (np.abs((powers * each).sum(axis=0)) for each in (sums.value, sums.gap))
+            off = np.abs((powers * (stated - sums.value)).sum(axis=0))
+            off = np.maximum(off, np.where(judged, gap, 0.0))
+            units = self.units.rounding(low + step, (powers * sums.terms).sum(axis=0))
+            units *= sum(self.program.A.shape)
+            # Coefficients in double precision say no more than this of a value that they cancel to.
+            units = np.maximum(units, (powers * np.abs(sums.value)).sum(axis=0))
+            allowed = np.maximum(OBJECTIVE * value, NOISE * units)
+            ratio = ratio_of(off, allowed)
+            difference = np.where(ratio > worst, off, difference)
+            worst = np.maximum(worst, ratio)
+        return worst, difference
 
     def _check_stored(self, here: Array, codes: Array, bases: Bases) -> None:
         for found in _discrepancies(self.stored, here, codes, bases):
