@@ -441,6 +441,8 @@ def settled(whole: Array, low: Array, high: Array) -> bool:
                 low[j] = ceil(low[j] - max(_PART * abs(low[j]), _LEAST))
             if floor(high[j]) < high[j]:
                 high[j] = floor(high[j] + max(_PART * abs(high[j]), _LEAST))
+            if low[j] > high[j]:
+                return False
     if crossed(low, high):
         return False
     for j in range(low.shape[0]):
@@ -561,7 +563,7 @@ class _Plain:
             with np.errstate(invalid="ignore"):
                 moved = rounded(given + sign * np.fmax(_PART * np.abs(given), _LEAST))
             end[whole] = np.where(given == np.rint(given), given, moved)
-        if _crossed(low, high):
+        if (low[whole] > high[whole]).any() or _crossed(low, high):
             return False
         wrong = low > high
         low[wrong], high[wrong] = high[wrong], low[wrong]

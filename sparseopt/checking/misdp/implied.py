@@ -267,7 +267,7 @@ class ImpliedBounds:
             given = sign * end[whole]
             moved = np.floor(given + part * np.abs(_finite(given)) + least)
             end[whole] = sign * np.where(given == np.rint(given), given, moved)
-        if _crossed(low, high, self._sizes):
+        if (low[whole] > high[whole]).any() or _crossed(low, high, self._sizes):
             return False
         low[:], high[:] = np.minimum(low, high), np.maximum(low, high)
         return True

@@ -176,3 +176,19 @@ def test_bounds_beside_penalties_are_measured_by_themselves(tmp_path):
         integer=[True, *[False] * 4],
     )
     assert refused(problem, claim(problem, [1.0, 0.0, 0.0, 0.0, 0.0]), tmp_path)
+
+
+@pytest.mark.parametrize("large", [1e9, 1e11])
+def test_integers_whose_ends_cross_by_one_are_none(large):
+    """The largest k with 2 k <= 2 B + 1; B was left out by the leaves, as far as was known."""
+    problem = MISDP(
+        c=[1.0],
+        A=[[2.0]],
+        row_upper=[2.0 * large + 1.0],
+        lower=[0.0],
+        upper=[4.0 * large],
+        integer=[True],
+        sense="max",
+    )
+    result = sparseopt.solve(problem, rel_gap=0.0)
+    assert (result.objective, result.verdict) == (large, "verified"), result.check_messages
