@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -81,9 +80,7 @@ class SemidefiniteBranchAndBound(Backend):
         self, problem: Problem, params: SolveParams, options: Mapping[str, Any], control: Control
     ) -> Result:
         assert isinstance(problem, MISDP)
-        units = Units.of(problem)
-        search = partial(self._search, units=units)
-        return units.solved(search, problem, params, options, control)
+        return Units.of(problem).solved(self._search, problem, params, options, control)
 
     def _search(
         self,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Mapping
-from functools import partial
 from typing import Any, ClassVar
 
 from sparseopt.backend import Backend, Control, Feature, Option
@@ -76,9 +75,7 @@ class OuterApproximationBackend(Backend):
         self, problem: Problem, params: SolveParams, options: Mapping[str, Any], control: Control
     ) -> Result:
         assert isinstance(problem, MISDP)
-        units = Units.of(problem)
-        search = partial(self._search, units=units)
-        return units.solved(search, problem, params, options, control)
+        return Units.of(problem).solved(self._search, problem, params, options, control)
 
     def _search(
         self,

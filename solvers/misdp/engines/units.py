@@ -34,7 +34,7 @@ else:
 _ROUNDS = 20
 """Of the balancing of lines, each of which halves what their logarithms are off by."""
 
-Solve = Callable[[MISDP, SolveParams, Mapping[str, Any], Control], Result]
+Solve = Callable[[MISDP, SolveParams, Mapping[str, Any], Control, "Units"], Result]
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,7 +110,7 @@ class Units:
         Parameters
         ----------
         solve : callable
-            Solves the program that is left.
+            Solves the program that is left; its last argument are these units.
         problem : MISDP
             In the units of the user.
         params : SolveParams
@@ -122,14 +122,14 @@ class Units:
         Result
         """
         if self.plain and self.costs == 1.0:
-            return solve(problem, params, options, control)
+            return solve(problem, params, options, control, self)
         control.unit, start = self.costs, control.warm_start
         control.params = asked = replace(params, abs_gap=params.abs_gap / self.costs)
         x = start.x if isinstance(start, Result) else start
         if x is not None and np.shape(x) == self.columns.shape:
             control.warm_start = np.asarray(x) / self.columns
         try:
-            result = solve(self._divided(problem), asked, options, control)
+            result = solve(self._divided(problem), asked, options, control, self)
         finally:
             control.unit, control.params, control.warm_start = 1.0, params, start
         return self._as_given(result, problem)
