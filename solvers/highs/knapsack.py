@@ -77,12 +77,11 @@ class HighsKnapsack(BudgetBackend):
             program = _Program(tables, control)
         bound = dual.bound.copy()
         objective, changes, limit = _solve_each(program, bound)
-        rounding = 1e-12 * np.abs(tables.values).sum()
         path = BudgetPath(
             budgets=np.arange(last + 1),
             objective=objective,
             bound=np.minimum(bound, objective),
-            certified=objective - dual.bound <= rounding,
+            certified=dual.certifies(objective, float(np.abs(tables.values).sum())),
             changes=changes,
             nodes=len(tables.ptr) - 1,
             stopped_by="budget" if limit is None else limit.value,

@@ -82,7 +82,7 @@ TINY = 1e-300
 # ---- All budgets: prices of deviations
 
 FREE = 1e-13
-"""Prices relative to the largest slope that are rounding errors."""
+"""Prices relative to the current slope that are rounding errors."""
 
 CANCELS = 1e-6
 """Part of the losses without neighbours below which an objective is summed with more digits ..."""

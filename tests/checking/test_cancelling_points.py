@@ -338,3 +338,29 @@ def test_objectives_at_knots_are_measured_by_what_is_there(off, tmp_path):
     found = both(problem, false, tmp_path)
     assert found[0] == "unproven"
     assert found[1] == ("refuted" if abs(off) > 1.0 else "unproven")
+
+
+LARGE_LOSSES = {
+    "one": [[2.0**53, 0.0]] + [[3.0, 2.0, 1.5]] * 9,
+    "cancelling": [[2.0**53, 2.0**53 - 1.0], [-(2.0**53)]] + [[3.0, 2.0, 1.5]] * 3,
+    "a gap": [[2.0**53, 2.0**53 - 1.0, 2.0**53 - 4.0], [-(2.0**53)]] + [[3.0, 2.0, 1.5]] * 3,
+}
+
+
+@pytest.mark.parametrize("kind", LARGE_LOSSES)
+@pytest.mark.parametrize("off", [-5.5, 1e-3, 0.5])
+@pytest.mark.parametrize("moved", ["both", "bound"])
+def test_budgets_are_measured_by_what_they_leave(kind, off, moved, tmp_path):
+    """1e-16 of the largest loss was allowed at each budget, also where it is gone or cancels."""
+    problem = BudgetTables(LARGE_LOSSES[kind], budget=5)
+    result = sparseopt.solve(problem)
+    assert both(problem, result, tmp_path) == ("verified", "proven")
+    K, path = 3, result.path
+    assert abs(path.objective[K]) < 30.0
+    objective, bound = path.objective.copy(), path.bound.copy()
+    objective[K] += off if moved == "both" else 0.0
+    bound[K] += off if moved == "both" else abs(off)
+    path = replace(path, objective=objective, bound=bound)
+    found = both(problem, result.with_changes(path=path, trace=()), tmp_path)
+    assert found[0] != "verified"
+    assert found[1] != "proven"

@@ -162,7 +162,6 @@ def spend(
         DONE, MORE, CHANGES, ROOMS or SUMS.
     """
     state, S = core.state, len(hull.slope)
-    free = FREE * (-hull.slope[0] if S else 0.0)
     left = quota
     while left > 0:
         e, K = state[SEGMENT], state[SPENT]
@@ -170,6 +169,7 @@ def spend(
             return DONE
         state[ENTERED] = 0
         inside = 0 if e == S else min(hull.width[e] - 1, last - K)
+        free = 0.0 if e == S else -FREE * hull.slope[e]
         if inside > 0:
             lacking: int = _close_gap(core, hull, values, ptr, inside, free)
             if lacking != DONE:

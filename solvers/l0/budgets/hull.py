@@ -23,7 +23,7 @@ from sparseopt.problems.base import Array
 from sparseopt.problems.budget.tables import BudgetTables
 
 from ...common.compiled import compiled
-from ..settings import THREADED_SEGMENTS
+from ..settings import SPENDING_ROUNDING, THREADED_SEGMENTS
 
 
 @by_address
@@ -151,10 +151,13 @@ class BudgetDual:
     Attributes
     ----------
     multiplier, bound : arrays of shape (K + 1,)
+    tight : bool array of shape (K + 1,)
+        Where a segment ends, so that no gap is left.
     """
 
     multiplier: Array
     bound: Array
+    tight: Array
 
     @classmethod
     def beyond(cls, hull: Hull, first: int, spent: int, value: float, last: int) -> BudgetDual:
@@ -175,7 +178,22 @@ class BudgetDual:
         K = np.arange(spent, last + 1)
         hand = np.maximum(np.searchsorted(ends, K, side="left") - 1, 0)
         slope = np.append(hull.slope[first:], 0.0)[hand]
-        return cls(multiplier=-slope, bound=values[hand] + slope * (K - ends[hand]))
+        bound = values[hand] + slope * (K - ends[hand])
+        return cls(multiplier=-slope, bound=bound, tight=np.isin(K, ends) | (ends[-1] < K))
+
+    def certifies(self, objective: Array, size: float) -> Array:
+        """Return at which budgets 0, ..., K the bound meets an objective up to rounding.
+
+        Parameters
+        ----------
+        objective : array of shape (K + 1,)
+        size : float
+            The sum of all table entries. It says how well sums are known where they are equal;
+            elsewhere a gap beside small losses may be as little.
+        """
+        slopes = np.finfo(float).eps * self.multiplier * len(objective)
+        rounding = np.where(self.tight, size, np.abs(objective))
+        return np.asarray(objective - self.bound <= SPENDING_ROUNDING * rounding + slopes)
 
 
 def solve_dual(problem: BudgetTables, last: int) -> BudgetDual:

@@ -16,7 +16,6 @@ from sparseopt.problems.base import Array
 from sparseopt.problems.budget.tables import BudgetTables
 from sparseopt.result import Certificate, Limit, Result, Status
 
-from ..settings import SPENDING_ROUNDING
 from .budget_backend import BudgetBackend
 
 
@@ -89,12 +88,11 @@ class KnapsackDP(BudgetBackend):
         objective = value + tables.values[tables.ptr[len(choices) : -1]].sum()
         dual = solve_dual(tables, last)
         bound = objective if limit is None else np.minimum(dual.bound, objective)
-        rounding = SPENDING_ROUNDING * np.abs(tables.values).sum()
         path = BudgetPath(
             budgets=np.arange(last + 1),
             objective=objective,
             bound=bound,
-            certified=objective - dual.bound <= rounding,
+            certified=dual.certifies(objective, float(np.abs(tables.values).sum())),
             changes=CountChanges.from_columns(last + 1, list(_backtrack(choices, last))),
             nodes=J,
             stopped_by="budget" if limit is None else limit.value,

@@ -9,9 +9,9 @@ which proves every bound up to :math:`Q(\lambda_K; K)`. A budget may have a dual
 above that are proven by dynamic programs over the few nodes that could close it
 (:mod:`sparseopt.checking.budget.gaps`). Beyond some ten seconds the verdict is ``unproven``.
 
-Values are compared up to 1e-9 of the sum of all entries. An entry far above the others may have no
-effect on the optimum, so that it counts only up to 10^4 lower quartiles of all entries, beside the
-rounding errors that it causes: what is off by more than that proves nothing.
+Values are compared up to 1e-9 of the sum of each budget (:mod:`sparseopt.checking.budget.sums`),
+however large other losses are; those of fits up to 1e-9 of the usual ones. What is off by more, but
+not by 1e-9 of the sum of all entries, proves nothing.
 """
 
 from __future__ import annotations
@@ -19,9 +19,10 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
-from sparseopt.checking.budget.gaps import HullSegments, prove_gaps
+from sparseopt.checking.budget.gaps import HullSegments, excesses
+from sparseopt.checking.budget.sums import known, known_duals, left_by_rounding, tolerances
 from sparseopt.checking.report import Findings
-from sparseopt.checking.tolerances import SUM, prevailing
+from sparseopt.checking.tolerances import SUM
 from sparseopt.paths.budget import BudgetPath
 from sparseopt.problems.base import Array
 from sparseopt.problems.budget.tables import BudgetTables
@@ -34,7 +35,12 @@ _STEPS = 1e10
 
 
 def verify_path(
-    problem: BudgetTables, result: Result, path: BudgetPath, findings: Findings
+    problem: BudgetTables,
+    result: Result,
+    path: BudgetPath,
+    findings: Findings,
+    *,
+    fitted: bool = False,
 ) -> None:
     """Prove that a path solves given tables.
 
@@ -45,14 +51,18 @@ def verify_path(
     path : BudgetPath
     findings : Findings
         Gets what was found.
+    fitted : bool, default False
+        Whether the tables are those of fits, which are rounded themselves.
     """
     if not _shapes(problem, result, path, findings):
         return
-    narrow, wide = tolerances = _tolerances(problem)
     value = _replayed(problem, path, findings)
-    if value is not None:
-        _check_values(path, value, tolerances, findings)
-    _check_last(result, path, wide, findings)
+    if value is None:
+        return
+    value = known(problem, path, value, fitted=fitted)
+    narrow, wide = tolerances(problem, value, fitted=fitted)
+    _check_values(path, value, narrow, wide, findings)
+    _check_last(result, path, float(narrow[-1]), wide, findings)
     if (path.bound > path.objective + wide).any():
         findings.refute("at some budget the bound lies above the objective")
     gap = np.where(result.status is Status.OPTIMAL, path.objective - path.bound, -np.inf)
@@ -63,23 +73,15 @@ def verify_path(
         return
     segments = _hull_segments(problem)
     dual = _dual_bounds(problem, segments, path.budgets, multiplier)
-    missing = np.where(path.certified, path.objective - dual, -np.inf)
+    dual = known_duals(problem, path.budgets, multiplier, dual, narrow)
+    missing = path.objective - dual - left_by_rounding(problem, path.budgets, multiplier)
+    missing = np.where(path.certified, missing, -np.inf)
     if (missing > wide).any():
         K = int(np.argmax(missing > wide))
         findings.refute(f"budget {K} is called certified, but its multiplier leaves a gap")
-    _check_bounds(problem, path, segments, multiplier, dual, tolerances, findings)
+    _check_bounds(problem, path, segments, multiplier, dual, narrow, wide, findings)
     if (gap > _asked(result, path, narrow)).any() or (missing > narrow).any():
-        findings.doubt("at some budget objective and bound meet only up to the largest entries")
-
-
-def _tolerances(problem: BudgetTables) -> tuple[float, float]:
-    """Return what values may be off by, and beyond what that is false for certain."""
-    sizes = np.abs(problem.values)
-    total = float(sizes.sum())
-    rounding = np.finfo(float).eps * np.sqrt(len(problem.ptr)) * total
-    narrow = SUM * float(np.minimum(sizes, prevailing(sizes)).sum()) + rounding
-    tiny = np.finfo(float).tiny
-    return max(narrow, tiny), max(SUM * total, tiny)
+        findings.doubt("at some budget objective and bound meet only beside other losses")
 
 
 def _shapes(problem: BudgetTables, result: Result, path: BudgetPath, findings: Findings) -> bool:
@@ -142,15 +144,14 @@ def _replayed(problem: BudgetTables, path: BudgetPath, findings: Findings) -> Ar
 
 
 def _check_values(
-    path: BudgetPath, value: Array, tolerances: tuple[float, float], findings: Findings
+    path: BudgetPath, value: Array, narrow: Array, wide: float, findings: Findings
 ) -> None:
     """Compare the stated objective values with those of the counts."""
-    narrow, wide = tolerances
     error = np.abs(value - path.objective)
     findings.measure("stored", SUM * float(error.max()) / wide)
     if not (error > narrow).any():
         return
-    K = int(np.argmax(error))
+    K = int(np.argmax(error if error.max() > wide else error / narrow))
     message = (
         f"the stated objective at budget {K} is {path.objective[K]:.17g}, that of its counts for "
         f"{path.nodes} nodes is {value[K]:.17g}"
@@ -161,14 +162,18 @@ def _check_values(
         findings.doubt(message)
 
 
-def _check_last(result: Result, path: BudgetPath, tolerance: float, findings: Findings) -> None:
+def _check_last(
+    result: Result, path: BudgetPath, narrow: float, wide: float, findings: Findings
+) -> None:
     for name in ("objective", "bound"):
-        stated = getattr(result, name)
-        if stated is None or not abs(stated - getattr(path, name)[-1]) <= tolerance:
+        stated, last = getattr(result, name), float(getattr(path, name)[-1])
+        if stated is None or not abs(stated - last) <= wide:
             findings.refute(f"the {name} {stated} is not the path's at the last budget")
+        elif abs(stated - last) > narrow:
+            findings.doubt(f"the {name} {stated:.17g} is {last:.17g} at the path's last budget")
 
 
-def _asked(result: Result, path: BudgetPath, tolerance: float) -> Array:
+def _asked(result: Result, path: BudgetPath, tolerance: Array | float) -> Array:
     """Return the gap that OPTIMAL may leave at each budget."""
     size = np.maximum(np.abs(path.objective), np.abs(path.bound))
     size = np.where(np.isfinite(size), size, 0.0)
@@ -251,30 +256,37 @@ def _check_bounds(
     segments: HullSegments,
     multiplier: Array,
     dual: Array,
-    tolerances: tuple[float, float],
+    narrow: Array,
+    wide: float,
     findings: Findings,
 ) -> None:
     """Prove every bound by its multiplier, or beyond that by the nodes that could close the gap."""
-    B, (narrow, wide) = len(path.budgets), tolerances
+    B = len(path.budgets)
     beyond = np.flatnonzero(path.bound > dual + narrow)
     if len(beyond) == 0:
         findings.prove(f"multipliers prove the bounds of all {B} budgets")
         return
-    gap = path.bound[beyond] - dual[beyond]
-    least = prove_gaps(problem, segments, path.budgets[beyond], multiplier[beyond], gap, _STEPS)
-    false = gap > least + narrow
-    if false.any():
-        worst = int(np.nanargmax(gap - least))
+    over = excesses(
+        problem,
+        segments,
+        path.budgets[beyond],
+        multiplier[beyond],
+        path.bound[beyond],
+        dual[beyond],
+        narrow[beyond],
+        _STEPS,
+    )
+    if (over > narrow[beyond]).any():
+        worst = int(np.nanargmax(over - narrow[beyond]))
         at = int(beyond[worst])
-        message = (
-            f"the bound {path.bound[at]:.17g} at budget {at} exceeds {dual[at] + least[worst]:.17g}"
-        )
-        if gap[worst] > least[worst] + wide:
+        optimum = path.bound[at] - over[worst]
+        message = f"the bound {path.bound[at]:.17g} at budget {at} exceeds {optimum:.17g}"
+        if over[worst] > wide:
             findings.refute(message)
         else:
             findings.doubt(message)
         return
-    left = int(np.isnan(least).sum())
+    left = int(np.isnan(over).sum())
     findings.prove(
         f"multipliers prove the bounds of {B - len(beyond)} budgets, dynamic programs over the "
         f"nodes that could close the gap those of {len(beyond) - left}"

@@ -22,7 +22,7 @@ import numpy as np
 from sparseopt.checking.budget import gaussian_subsets, ising_subsets
 from sparseopt.checking.budget.fits import largest_margins, support_losses
 from sparseopt.checking.budget.tables import verify_path
-from sparseopt.checking.cancelling import combination
+from sparseopt.checking.cancelling import LAST_DIGITS, combination
 from sparseopt.checking.report import Findings
 from sparseopt.checking.tolerances import OBJECTIVE, ROUNDED, SUMMATION, UNSCALED
 from sparseopt.checking.verifiers import Evaluation, plain_evaluation
@@ -76,7 +76,9 @@ class BudgetVerifier:
         if not isinstance(problem, L0GraphicalModel):
             plain = plain_evaluation(problem, x, lam)
             # Counts are whole numbers, however large they are.
-            return replace(plain, violation=max(plain.residuals.values()) / UNSCALED)
+            over = max(plain.residuals.values()) / UNSCALED
+            least = max(abs(plain.value), LAST_DIGITS * plain.size / OBJECTIVE)
+            return replace(plain, violation=over, data_size=least)
         x = np.asarray(x, dtype=float)
         losses = problem.node_losses(x)
         blurred, errors = _large_coefficients(problem, x, losses)
@@ -165,7 +167,8 @@ def _verify_model(problem: L0GraphicalModel, result: Result, findings: Findings)
         findings.refute(f"the tables must be {int(ptr[-1])} finite numbers")
         return
     _check_tables(problem, path, values, findings)
-    verify_path(BudgetTables(values, ptr, problem.budget), result, path, findings)
+    tables = BudgetTables(values, ptr, problem.budget)
+    verify_path(tables, result, path, findings, fitted=True)
 
 
 def _same_question(problem: L0GraphicalModel, path: GraphPath, findings: Findings) -> bool:

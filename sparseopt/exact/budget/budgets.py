@@ -11,7 +11,7 @@ from itertools import accumulate, pairwise
 from ..common.algebra import whole
 from ..common.rationals import ONE, ZERO, exact, exacts, near
 from ..common.statements import same, within
-from ..common.verdicts import OBJECTIVE, Clock, Refuted, Unproven
+from ..common.verdicts import LAST_DIGITS, OBJECTIVE, Clock, Refuted, Unproven
 from ..parametric.models import weights
 from .logistic import ising_tables, ln
 
@@ -96,7 +96,11 @@ class Walk:
         self.total = sum((t[0] for t in attained), ZERO)
         # The losses of no neighbours may be those of few tables, which the budget is for.
         self.left, self.rounded = sum((abs(t[0]) for t in attained), ZERO), rounded
+        self.given = attained is tables
         self.large = sum((max(map(abs, t)) for t in attained), ZERO)
+        sizes = sorted(abs(v) for t in tables for v in t if v)
+        most = 10**4 * sizes[(len(sizes) - 1) // 4] if sizes else ZERO
+        self.usual, self.most = sum(min(v, most) for v in sizes), sum(len(t) - 1 for t in tables)
         wide = self.margins[0]
         pairs = [p for t in zip(tables, attained, strict=True) for p in zip(*t, strict=True)]
         apart = [place for place, (a, b) in enumerate(pairs) if b - a > wide]
@@ -106,10 +110,16 @@ class Walk:
 
     @property
     def margins(self):
-        """What numbers may be off by, by the largest losses and by those that are left."""
+        """What numbers may be off by, by the largest losses and by those that are left.
+
+        Sums of given losses are known, however they cancel; fits are rounded beside their data.
+        """
         wide = max(self.large, self.rounded, ONE / 10**300)
-        sizes = wide, max(self.left, self.large / 10**7, Fraction(self.rounded, 10**6))
-        return tuple(Fraction(OBJECTIVE) * size for size in sizes)
+        if self.given:
+            narrow = max(abs(self.total), wide * LAST_DIGITS)
+        else:
+            narrow = max(self.left, self.large / 10**7, Fraction(self.rounded, 10**6))
+        return Fraction(OBJECTIVE) * wide, Fraction(OBJECTIVE) * narrow
 
     def step(self, changes, K):
         ptr = changes["ptr"].values
@@ -133,7 +143,7 @@ class Walk:
         if path["certified"].values[K]:
             if lam < 0:
                 raise Refuted(f"at budget {K} the multiplier is negative")
-            short = objective - (self.lagrangian(lam) - lam * K)
+            short = objective - (self.lagrangian(lam) - lam * K) - self.slope_rounding(lam, K)
             within(short, *margins, f"at budget {K} the multiplier does not certify the counts:")
         text = f"at budget {K} the bound {near(bound):.12g} exceeds {near(optimum):.12g}"
         within(bound - optimum, *margins, text)
@@ -141,6 +151,10 @@ class Walk:
         if result["status"] == "optimal":
             allowed = (max(gap, margin) for margin in margins)
             within(objective - bound, *allowed, f"at budget {K} objective and bound are apart")
+
+    def slope_rounding(self, lam, K):
+        """What a multiplier leaves of a gap because slopes of usual losses are rounded."""
+        return (lam * max(K, self.most) + self.usual) / 2**52
 
     def lagrangian(self, lam):
         if lam not in self.dual:

@@ -11,12 +11,11 @@ from itertools import pairwise
 from ..common.algebra import largest, positive, semidefinite
 from ..common.rationals import ZERO, exact, exacts, near, power, root_up
 from ..common.statements import dense_row, same, within
-from ..common.verdicts import GAP, OBJECTIVE, Clock, Refuted, Unproven
+from ..common.verdicts import GAP, LAST_DIGITS, OBJECTIVE, Clock, Refuted, Unproven
 from .gaussian import check_gaussian
 from .kernels import kernel_terms
 
 BY_NORMS = -2  # in place of the pair of a leaf
-LAST_DIGITS = Fraction(1, 2**92)
 MOVED = Fraction(1, 10**14)
 SMALL = 16  # order of the largest matrix that is decided by elimination
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral
@@ -136,8 +137,8 @@ class BudgetTables(BudgetProblem):
         return np.asarray(self.values[self.ptr[j] : self.ptr[j + 1]])
 
     def objective(self, x: Array, lam: float | None = None) -> float:
-        """Return the sum of the losses at the counts x, shape (J,)."""
-        return float(self._losses(x).sum())
+        """Return the sum of the losses at the counts x, shape (J,), rounded once."""
+        return math.fsum(self._losses(x).tolist())
 
     def objective_scale(self, x: Array, lam: float | None = None) -> float:
         """Return the sum of the absolute losses at the counts x."""
