@@ -195,7 +195,7 @@ def _check_objective(problem: MISDP, result: Result, point: Array, findings: Fin
     size = max(abs(result.objective), abs(result.bound))
     costs = _costs(problem)
     least = float(costs[costs > 0.0].min()) if costs.any() else 0.0
-    terms = min(float(costs.max()), float(np.abs(problem.c) @ np.abs(point)))
+    terms = min(float(costs.max()), problem.objective_scale(point) - abs(problem.offset))
     rounding = SUM * max(terms, least, _OFFSET * abs(problem.offset))
     if gap > max(params.abs_gap, params.rel_gap * size, rounding):
         findings.doubt(f"objective and bound differ by {gap:.3g}, which the costs do not explain")
