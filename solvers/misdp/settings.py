@@ -75,8 +75,8 @@ POINT_NOISE = 1e-8
 """Entries of a point, and values relative to the largest cost, that may be rounding beside 0."""
 
 RANK_ALLOWED = 4e-7
-"""Second eigenvalues of matrices of rank one, relative to the terms; the checker allows 1e-6 of
-the first eigenvalue."""
+"""Second eigenvalues of matrices of rank one, relative to the terms; the checker allows minors of
+order two 1e-6 of theirs."""
 
 INTEGER_ROW = 1e-12
 """Residuals of rows of integers only, relative to their terms: rounding errors in the data."""

@@ -23,7 +23,7 @@ CONIC = 1e-7
 of the scale, a matrix on the boundary of its cone a little outside."""
 
 RANK_ONE = 1e-6
-"""Second largest eigenvalue of a matrix that must have rank one, relative to its entries' scale."""
+"""Minors of order two of a matrix that must have rank one, relative to their terms."""
 
 OBJECTIVE = 1e-9
 """Stated against recomputed objective value."""

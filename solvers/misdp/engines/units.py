@@ -218,7 +218,8 @@ class Units:
     def _of_boxes(self, certificate: Certificate, problem: MISDP) -> dict[str, Array]:
         """Return the factors of boxes of entries, and of the multipliers of what holds in them.
 
-        Rows beyond the program's are those of the entries, then twice those of their products.
+        The last rows are those of the entries, then twice those of their products; those before,
+        of the program and of its indicators, are in the units of the user.
         """
         entries, products = [np.zeros(0)], [np.zeros(0)]
         for block, units in zip(problem.blocks, self.blocks, strict=True):
@@ -228,7 +229,9 @@ class Units:
                 entries.append(units[i, j])
                 products.append((own[i] * own[j])[i != j])
         of_entries, of_products = np.concatenate(entries), np.concatenate(products)
-        rows = np.concatenate([self.rows, of_entries, of_products, of_products])
+        own_rows = np.concatenate([of_entries, of_products, of_products])
+        count = certificate.arrays["rows"].shape[-1] if "rows" in certificate.arrays else 0
+        rows = np.concatenate([np.ones(max(0, count - len(own_rows))), own_rows])
         entry = np.asarray(certificate.arrays["entry"])
         return {
             "root_lower": of_entries,

@@ -17,6 +17,7 @@ else:
     sp = Deferred("scipy.sparse")
 
 _ROUNDS = 8
+"""Of the balancing, each of which halves what the logarithms of the scales are off by."""
 
 
 def variable_sizes(problem: MISDP) -> Array:

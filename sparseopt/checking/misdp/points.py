@@ -290,7 +290,7 @@ def _judge_block(
 ) -> None:
     _, error, terms = _evaluated(block.F, x, block.F0)
     matrix, errors = block.matrix(x), unpack_symmetric(error, block.size)
-    allowed = margins(problem, block, x)
+    diagonal = allowed = margins(problem, block, x)
     if not allowed.all():
         # Beside a zero that nothing moves there is nothing.
         lines = allowed == 0.0
@@ -307,8 +307,7 @@ def _judge_block(
     missed = -float(values[0])
     if missed - slip <= CONIC < missed + slip and block.F.nnz <= _EXACT:
         exactly = packed_matrix(images(block.F, x) + rationals(block.F0), block.size)
-        exactly = exactly + np.diag(rationals(margins(problem, block, x)))
-        if semidefinite(exactly) is Sign.HOLDS:
+        if semidefinite(exactly + np.diag(rationals(diagonal))) is Sign.HOLDS:
             slip, missed = 0.0, min(missed, CONIC)
     failed = CONIC * max(1.0, float(np.abs(matrix).max()))
     judge.compare(f"psd: {name}", missed, slip, np.array(CONIC), np.array(failed))

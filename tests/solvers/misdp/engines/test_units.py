@@ -83,6 +83,32 @@ def test_matrices_of_rank_one_in_small_units(seed):
     assert result.objective == pytest.approx(values.min(), rel=2e-4)
 
 
+@pytest.mark.parametrize("seed", [9, 11, 22])
+def test_matrices_of_rank_one_in_small_units_beside_an_indicator(seed):
+    """Its row in the boxes' programs was none that factors of multipliers counted: an error."""
+    rng, unit = np.random.default_rng(seed), 1e-4
+    Q = np.round(rng.normal(size=(2, 2)) * 3.0)
+    Q, c = Q + Q.T, np.round(rng.normal(size=2) * 3.0)
+    square = unit**2
+    F = np.hstack([np.eye(6)[:, 1:], np.zeros((6, 1))])
+    half = IndicatorConstraint(5, [[1.0, 0.5, 0.0, 0.0, 0.0, 0.0]], lower=0.3 * unit)
+    problem = MISDP(
+        c=[*(c / unit), Q[0, 0] / square, 2.0 * Q[1, 0] / square, Q[1, 1] / square, -2.5],
+        lower=[-unit, -unit, 0.0, -square, 0.0, 0.0],
+        upper=[unit, unit, square, square, square, 1.0],
+        integer=[False] * 5 + [True],
+        blocks=[SemidefiniteBlock(F, np.eye(6)[0], rank_one=True)],
+        indicators=[half],
+    )
+    a, b = np.meshgrid(*[np.linspace(-1.0, 1.0, 801)] * 2)
+    values = Q[0, 0] * a**2 + 2.0 * Q[1, 0] * a * b + Q[1, 1] * b**2 + c[0] * a + c[1] * b
+    best = min(values.min(), values[a + 0.5 * b >= 0.3].min() - 2.5)
+    result = sparseopt.solve(problem, backend="misdp-bnb")
+    assert (result.status, result.verdict) == ("optimal", "verified"), result.check_messages
+    assert result.certificate.kind == "rank-one-leaves"
+    assert result.objective == pytest.approx(best, abs=5e-3)
+
+
 def test_a_warm_start_and_what_a_listener_sees_are_in_the_users_unit():
     """Of the variable 0 <= y <= 1e-6, counted in a unit of its own."""
     seen = []
