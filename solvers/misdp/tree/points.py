@@ -187,12 +187,13 @@ class Residuals:
         """
         problem = self._problem
         outside = np.maximum(np.maximum(problem.lower - x, x - problem.upper), 0.0)
-        found = [float((outside / np.maximum(1.0, np.abs(x))).max()), self._of_rows(x)]
+        near = self._nearest_ends(x)
+        found = [float((outside / np.maximum(1.0, np.abs(x))).max()), self._of_rows(x, near)]
         if max(found) > POINT_NEAR:
             return max(found)
         for part, split in zip((*problem.cones, *problem.blocks), self._parts, strict=True):
-            value, fixed, size = split.evaluate(x)
-            size = np.maximum(size, np.abs(fixed))
+            value, left, size = split.evaluate(x, near)
+            size = np.maximum(size, np.abs(left))
             if isinstance(part, SecondOrderCone):
                 found.append(_beyond(part, value, size))
                 continue
@@ -210,15 +211,21 @@ class Residuals:
                 found.append(max(row.lower - at, at - row.upper) / terms)
         return max(found)
 
-    def _of_rows(self, x: Array) -> float:
+    def _nearest_ends(self, x: Array) -> Array:
+        """Return x with continuous variables at the bounds next to them, 0 without any, (n,)."""
+        low, high = self._problem.lower, self._problem.upper
+        ends = np.where(np.abs(x - low) <= np.abs(high - x), low, high)
+        return np.where(self._whole, x, np.where(np.isfinite(ends), ends, 0.0))
+
+    def _of_rows(self, x: Array, near: Array) -> float:
         problem = self._problem
         if not problem.A.shape[0]:
             return 0.0
-        value, fixed, size = self._rows.evaluate(x)
+        value, left, size = self._rows.evaluate(x, near)
         low, high = problem.row_lower, problem.row_upper
         missed = np.maximum(np.maximum(low - value, value - high), 0.0)
         end = np.where(value < low, low, np.where(value > high, high, 0.0))
-        scale = np.maximum(size, np.abs(end - fixed))
+        scale = np.maximum(size, np.abs(end - left))
         only = ~self._rows.moving
         if only.any():
             terms = self._absolute_rows @ np.abs(x) + np.abs(end)
@@ -243,22 +250,28 @@ class _ByIntegers:
     """F x + constant in the parts of the integer and the continuous variables."""
 
     def __init__(self, F: sp.csr_array, whole: Array, constant: Array) -> None:
-        self._whole, self._constant = whole, constant
-        self._integer, self._rest = sp.csr_array(F[:, whole]), sp.csr_array(F[:, ~whole])
-        self._absolute, self._absolute_integer = abs(self._rest), abs(self._integer)
-        self._empty = not self._rest.nnz
-        largest = np.zeros(F.shape[0]) if self._empty else self._absolute.max(axis=1).toarray()
+        self._all, self._absolute = F, abs(F)
+        self._constant, self._size = constant, np.abs(constant)
+        rest = abs(sp.csr_array(F[:, ~whole]))
+        self._empty = not rest.nnz
+        largest = np.zeros(F.shape[0]) if self._empty else rest.max(axis=1).toarray()
         self._largest = np.reshape(largest, -1)
         self.moving = self._largest > 0.0
 
-    def evaluate(self, x: Array) -> tuple[Array, Array, Array]:
-        """Return the value, its part that is fixed, and the size of the terms of the rest."""
-        fixed = self._integer @ x[self._whole] + self._constant
+    def evaluate(self, x: Array, near: Array) -> tuple[Array, Array, Array]:
+        """Return the value at x, that with the variables at ends, and the size of what they move.
+
+        Parameters
+        ----------
+        x, near : array of shape (n,)
+            The point, and with its continuous variables at the bounds next to them.
+        """
+        left = self._all @ near + self._constant
         # What cancels up to rounding errors of the data is zero.
-        terms = self._absolute_integer @ np.abs(x[self._whole]) + np.abs(self._constant)
-        fixed[np.abs(fixed) <= INTEGER_ROW * terms] = 0.0
+        left[np.abs(left) <= INTEGER_ROW * (self._absolute @ np.abs(near) + self._size)] = 0.0
         if self._empty:
-            return fixed, fixed, self._largest
-        rest = x[~self._whole]
-        size = np.maximum(self._absolute @ np.abs(rest), self._largest)
-        return self._rest @ rest + fixed, fixed, size
+            return left, left, self._largest
+        # One unit of a variable counts where there is no constant beside it.
+        unit = np.where(left != 0.0, np.minimum(self._largest, np.abs(left)), self._largest)
+        moves = x - near
+        return self._all @ moves + left, left, np.maximum(self._absolute @ np.abs(moves), unit)

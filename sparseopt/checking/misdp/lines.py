@@ -36,6 +36,22 @@ def variable_sizes(problem: MISDP) -> Array:
     return np.asarray(sizes)
 
 
+def nearest_ends(problem: MISDP, x: Array) -> Array:
+    """Return x with continuous variables at the bounds next to them, 0 without any, shape (n,).
+
+    Constants are measured there, so that y and 1 - y have the same unit.
+
+    Parameters
+    ----------
+    problem : MISDP
+    x : array of shape (n,)
+    """
+    low, high = problem.lower, problem.upper
+    ends = np.where(np.abs(x - low) <= np.abs(high - x), low, high)
+    ends = np.where(np.isfinite(ends), ends, 0.0)
+    return np.asarray(np.where(problem.integer, x, ends))
+
+
 def line_scales(block: SemidefiniteBlock, sizes: Array) -> Array:
     """Return powers of two whose products are about the sizes of a matrix's entries, shape (s,).
 

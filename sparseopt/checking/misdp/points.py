@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sparseopt.checking.misdp.implied import ImpliedBounds
-from sparseopt.checking.misdp.lines import line_scales, variable_sizes
+from sparseopt.checking.misdp.lines import line_scales, nearest_ends, variable_sizes
 from sparseopt.checking.rational import (
     Sign,
     images,
@@ -87,11 +87,12 @@ def check_point(problem: MISDP, x: Array, findings: Findings) -> Array | None:
         return None
     ends = problem.row_lower, problem.row_upper
     sizes[whole] = 0.0
-    _judge_rows("rows number", problem.A, *ends, sizes, point, judge)
+    near = nearest_ends(problem, point)
+    _judge_rows("rows number", problem.A, *ends, sizes, point, near, judge)
     for k, row in enumerate(problem.indicators):
         if point[row.binary] == 1.0:
             ends = np.array([row.lower]), np.array([row.upper])
-            _judge_rows(f"indicators: row of {k}", row.a, *ends, sizes, point, judge)
+            _judge_rows(f"indicators: row of {k}", row.a, *ends, sizes, point, near, judge)
     for k, cone in enumerate(problem.cones):
         _judge_cone(problem, cone, point, f"cone {k}", judge)
     for k, block in enumerate(problem.blocks):
@@ -211,9 +212,16 @@ def _judge_variables(problem: MISDP, x: Array, point: Array, judge: _Judge) -> N
 
 
 def _judge_rows(
-    what: str, A: sp.csr_array, low: Array, high: Array, sizes: Array, x: Array, judge: _Judge
+    what: str,
+    A: sp.csr_array,
+    low: Array,
+    high: Array,
+    sizes: Array,
+    x: Array,
+    near: Array,
+    judge: _Judge,
 ) -> None:
-    """Judge rows; of size 0 are variables that are fixed."""
+    """Judge rows at x; of size 0 are variables that are fixed, `near` has the others' ends."""
     if not A.shape[0]:
         return
     still = sizes == 0.0
@@ -227,12 +235,12 @@ def _judge_rows(
     least, _ = _least_and_largest(sp.csr_array(absolute @ sp.diags_array(sizes[~still])))
     _, largest = _least_and_largest(absolute)
     has = largest > 0.0
-    # What the integers leave of the row: sides and terms of the continuous variables.
-    fixed = A[:, still] @ x[still]
+    # What is left of the row with the continuous variables at their ends.
+    fixed = A @ near
     side = np.where(low - value > value - high, low, high)
     net = np.abs(np.where(np.isfinite(side), side - fixed, 0.0))
     # What cancels up to rounding errors of the data is zero.
-    net[net <= _DATA * (abs(A[:, still]) @ np.abs(x[still]) + ends)] = 0.0
+    net[net <= _DATA * (abs(A) @ np.abs(near) + ends)] = 0.0
     terms = np.maximum(absolute @ np.abs(x[~still]), net)
     rounding = _DATA * (size + ends)
     limit = CONIC * np.where(has, 0.0, _least_and_largest(abs(A))[0])
@@ -337,10 +345,10 @@ def _units(problem: MISDP, part: SecondOrderCone | SemidefiniteBlock, x: Array) 
     F, sizes = part.F, variable_sizes(problem)
     fixed_ones = problem.integer | (sizes == 0.0)
     constant = part.g if isinstance(part, SecondOrderCone) else part.F0
-    still = sp.csr_array(F[:, fixed_ones])
-    fixed = np.abs(still @ x[fixed_ones] + constant)
+    near = nearest_ends(problem, x)
+    fixed = np.abs(F @ near + constant)
     # What cancels up to rounding errors of the data is zero.
-    fixed[fixed <= _DATA * (abs(still) @ np.abs(x[fixed_ones]) + np.abs(constant))] = 0.0
+    fixed[fixed <= _DATA * (abs(F) @ np.abs(near) + np.abs(constant))] = 0.0
     terms = sp.coo_array(F)
     moving = ~fixed_ones[terms.col] & (terms.data != 0.0)
     at, variable = terms.row[moving], terms.col[moving]

@@ -17,7 +17,15 @@ from ..parametric.programs import clip
 from .inside import ends_of_interior, proven_inside
 from .standard import Conditions, standardise
 from .symmetry import left_out, mirror, order
-from .units import beyond_rank_one, entry_margins, line_margins, line_scales, row_unit, sizes_of
+from .units import (
+    beyond_rank_one,
+    entry_margins,
+    line_margins,
+    line_scales,
+    nearest_ends,
+    row_unit,
+    sizes_of,
+)
 
 
 def check_misdp(header, arrays, result):
@@ -157,7 +165,9 @@ class Conic:
         for j, (low, high) in enumerate(zip(self.low, self.high, strict=True)):
             x[j] = x[j] if j in whole else clip(x[j], low, high)
         worst = max(map(abs, map(Fraction.__sub__, given, x)), default=ZERO)
-        worst = max(worst, self.off_rows(x, sizes), self.off_cones(x, sizes))
+        at_ends = nearest_ends(x, self.low, self.high, self.integer)
+        off = self.off_rows(x, sizes, at_ends), self.off_cones(x, sizes, at_ends)
+        worst = max(worst, *off)
         if worst > CONIC:
             raise Refuted(f"x is infeasible: off by {near(worst):.3g} of a unit")
         value = sum(a * b for a, b in zip(self.c, x, strict=True)) + self.offset
@@ -179,7 +189,7 @@ class Conic:
             self.scales[places] = line_scales(*self.parts(places), size, self.sizes)
         return self.scales[places]
 
-    def off_rows(self, x, sizes):
+    def off_rows(self, x, sizes, at_ends):
         """The most that x misses bounds and rows by, in their units."""
         worst = ZERO
         for j, (value, *ends) in enumerate(zip(x, self.low, self.high, strict=True)):
@@ -194,16 +204,16 @@ class Conic:
             for end, side in zip(ends, (1, -1), strict=True):
                 off = ZERO if end is None else side * (end - value)
                 if off > 0:
-                    unit = row_unit(form, end, sizes, x)
+                    unit = row_unit(form, end, sizes, at_ends)
                     worst = max(worst, off / unit if unit else ONE)
         return worst
 
-    def off_cones(self, x, sizes):
+    def off_cones(self, x, sizes, at_ends):
         """1 where a cone or a matrix does not hold up to its margins; ranks by how much."""
         worst, h = ZERO, self.values(x)
         for places, _, rotated in self.cones:
             heads = 2 if rotated else 1
-            margins = entry_margins(*self.parts(places), heads, sizes, x)
+            margins = entry_margins(*self.parts(places), heads, sizes, at_ends)
             eased = [(h[i], margin) for i, margin in zip(places, margins, strict=True)]
             u = [value + margin for value, margin in eased[:heads]]
             tail = sum(max(abs(value) - margin, ZERO) ** 2 for value, margin in eased[heads:])
@@ -212,7 +222,7 @@ class Conic:
         for places, size, flag in self.blocks:
             M = unpacked([h[i] for i in places], size)
             scales = self.lines(places, size)
-            slacks, blank = line_margins(*self.parts(places), scales, sizes, x)
+            slacks, blank = line_margins(*self.parts(places), scales, sizes, at_ends)
             for i, j in blank:
                 M[i][j] = M[j][i] = ZERO
             if flag:

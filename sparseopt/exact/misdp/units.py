@@ -1,7 +1,7 @@
 """What points of MISDPs may be off by: the units of rows, entries of cones and lines of matrices.
 
-The variables that are given leave of a form, a dict of places to coefficients, the others and a
-constant: their size is 0 in `sizes`, a list.
+A form is a dict of places to coefficients. The size of variables that are given is 0 in `sizes`, a
+list; constants are measured with the others at the bounds next to them, in `at_ends`.
 """
 
 # mypy: ignore-errors
@@ -28,9 +28,19 @@ def sizes_of(low, high, integer):
     return found
 
 
-def left(form, constant, sizes, x):
+def nearest_ends(x, low, high, integer):
+    """The point with all but its integers at the bounds next to them, 0 without any."""
+    at_ends, whole = list(x), set(integer)
+    for j, ends in enumerate(zip(low, high, strict=True)):
+        if j not in whole:
+            known = [end for end in ends if end is not None]
+            at_ends[j] = min(known, key=lambda end: abs(end - x[j]), default=ZERO)
+    return at_ends
+
+
+def left(form, constant, sizes, at_ends):
     """The size of what is left of the constant; the terms of what moves, in its own units."""
-    terms = [constant, *(a * x[j] for j, a in form.items() if not sizes[j])]
+    terms = [constant, *(a * at_ends[j] for j, a in form.items())]
     rest, others = abs(sum(terms)), {j: abs(a) * sizes[j] for j, a in form.items() if sizes[j]}
     # What cancels up to rounding errors of the data is zero.
     return ZERO if rest <= DATA * sum(map(abs, terms)) else rest, others
@@ -41,19 +51,20 @@ def capped(coefficients, rest):
     return min([*coefficients, rest] if rest else coefficients)
 
 
-def row_unit(form, end, sizes, x):
+def row_unit(form, end, sizes, at_ends):
     """The unit of a row with the end that it misses."""
-    rest, others = left(form, -end, sizes, x)
+    rest, others = left(form, -end, sizes, at_ends)
     if others:
         return capped(others.values(), rest)
-    terms = abs(end) + sum(abs(a * x[j]) for j, a in form.items())
+    terms = abs(end) + sum(abs(a * at_ends[j]) for j, a in form.items())
     return min([terms * DATA / Fraction(CONIC), *map(abs, form.values())])
 
 
-def entry_margins(forms, constants, heads, sizes, x):
+def entry_margins(forms, constants, heads, sizes, at_ends):
     """What the entries of a cone may be off by."""
     parts = [
-        left(form, constant, sizes, x) for form, constant in zip(forms, constants, strict=True)
+        left(form, constant, sizes, at_ends)
+        for form, constant in zip(forms, constants, strict=True)
     ]
     most = max(rest for rest, _ in parts)
     still = max((rest for rest, others in parts if not others), default=ZERO)
@@ -66,7 +77,7 @@ def entry_margins(forms, constants, heads, sizes, x):
     return margins
 
 
-def line_margins(forms, constants, scales, sizes, x):
+def line_margins(forms, constants, scales, sizes, at_ends):
     """What the diagonal of a matrix may be off by, from what is in each of its lines.
 
     Entries are compared in lines of one scale. Also the places where rounding errors stand for 0.
@@ -74,7 +85,7 @@ def line_margins(forms, constants, scales, sizes, x):
     size, blank = len(scales), []
     tops, rests = [{} for _ in range(size)], [[ZERO] * size for _ in range(size)]
     for form, constant, (i, j) in zip(forms, constants, triangle(size), strict=True):
-        rest, others = left(form, constant, sizes, x)
+        rest, others = left(form, constant, sizes, at_ends)
         product = scales[i] * scales[j]
         rests[i][j] = rests[j][i] = rest / product
         if not rest and not others:
