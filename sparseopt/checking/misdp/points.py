@@ -2,11 +2,11 @@ r"""Whether a point of a MISDP is feasible: integers exactly, the rest to 1e-7 i
 
 Integer variables are rounded, and all other variables are moved into their bounds. With the
 integers fixed each row, each entry of a cone and each line of a matrix has a **unit** that the
-problem's numbers give, never the point: the least, over its continuous variables, of the largest
-coefficient of that variable in it (in a matrix whose lines were balanced to entries of one size),
-times the variable's largest bound where that is below 1;
-and no more than what the integers leave of its constants, or, for the head of a cone and the line
-of a matrix, of those of all of it where its own are zero. Without continuous variables there are
+problem's numbers give: the least, over its continuous variables, of the largest coefficient of that
+variable in it (in a matrix whose lines were balanced to entries of one size), times the variable's
+largest bound where that is below 1; and no more than its constants with the variables at the bounds
+next to them, or, for the head of a cone and the line of a matrix, those of all of it where its own
+are zero; nor than what is on the diagonal of that line. Without continuous variables there are
 rounding errors of the data only: 1e-12 of a row's terms, 1e-9 of an entry of a cone, and of the
 diagonal of a matrix; and a head has no larger unit than an entry without them. The point
 

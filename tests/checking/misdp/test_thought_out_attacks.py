@@ -192,3 +192,19 @@ def test_integers_whose_ends_cross_by_one_are_none(large):
     )
     result = sparseopt.solve(problem, rel_gap=0.0)
     assert (result.objective, result.verdict) == (large, "verified"), result.check_messages
+
+
+@pytest.mark.parametrize("low", [0.0, 1.0])
+@pytest.mark.parametrize("large", [1e7, 1e8, 1e9])
+def test_constants_that_a_variable_at_its_bound_cancels_are_no_unit(large, low, tmp_path):
+    """1 + M (y - 1) on the diagonal, less k beside it: y = 1 leaves no room for k = 1.
+
+    The engine answered k = 1 for M = 1e8 in a fresh process, and 0 for y' = 1 - y.
+    """
+    star, one = np.array([0.0, -1.0, -1.0, 0.0, -1.0, 0.0]), np.array([1.0, 0, 0, 1.0, 0, 1.0])
+    ends = {"lower": [0.0, low], "upper": [1.0, 1.0], "integer": [True, False], "sense": "max"}
+    block = SemidefiniteBlock(np.array([star, large * one]).T, (1.0 - large) * one)
+    problem = MISDP(c=[1.0, 0.0], blocks=[block], **ends)
+    assert refused(problem, claim(problem, [1.0, 1.0]), tmp_path)
+    result = sparseopt.solve(problem)
+    assert (result.objective, result.verdict) == (0.0, "verified")
