@@ -28,7 +28,7 @@ from sparseopt.errors import (
     SparseOptError,
     UnsupportedProblem,
 )
-from sparseopt.params import LARGEST_INTEGER, SolveParams, shown
+from sparseopt.params import LARGEST_INTEGER, QUESTIONS, SolveParams, shown
 from sparseopt.problems.base import Problem
 from sparseopt.result import Limit, Result, Status
 
@@ -38,12 +38,12 @@ API_VERSION = 1
 """Version of this contract; a third-party backend states the one it was written for."""
 
 
-_QUESTIONS: Mapping[str, tuple[tuple[str, ...], str]] = {
-    "lam": (("lam", "lam_min", "max_knots", "max_nonzeros"), "parametric problems"),
-    "budget": (("budget",), "problems with a budget"),
-    "size": (("size",), "problems with a number of nonzeros"),
+_PROBLEMS: Mapping[str, str] = {
+    "lam": "parametric problems",
+    "budget": "problems with a budget",
+    "size": "problems with a number of nonzeros",
 }
-"""Fields of SolveParams about each parameter, and which problems have it."""
+"""Which problems have a parameter."""
 
 _COUNTS: Mapping[str, str] = {"node_limit": "node limit", "iteration_limit": "iteration limit"}
 """Limits of SolveParams that are for some backends only, and what they are called."""
@@ -487,10 +487,12 @@ class Backend(ABC):
 
     def _check_question(self, problem: Problem, params: SolveParams) -> None:
         """Refuse a question about a path, a grid or a value that the features do not cover."""
-        for parameter, (names, problems) in _QUESTIONS.items():
+        for parameter, names in QUESTIONS.items():
             for name in names:
                 if parameter != problem.parameter and getattr(params, name) is not None:
-                    raise ParamError(f"{name} is for {problems}, not for {problem.kind}")
+                    raise ParamError(
+                        f"{name} is for {_PROBLEMS[parameter]}, not for {problem.kind}"
+                    )
         missing = self._missing(problem, params)
         if missing:
             raise UnsupportedProblem(missing)

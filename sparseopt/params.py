@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, fields
 from itertools import pairwise
@@ -14,6 +14,13 @@ from sparseopt.errors import ParamError
 
 LARGEST_INTEGER = 2**63 - 1
 """The largest count: engines and outside solvers hold counts in 64 bits."""
+
+QUESTIONS: Mapping[str, tuple[str, ...]] = {
+    "lam": ("lam", "lam_min", "max_knots", "max_nonzeros"),
+    "budget": ("budget",),
+    "size": ("size",),
+}
+"""Fields of SolveParams about each parameter of a problem."""
 
 _LONGEST = 80
 """Characters of a wrong value in a message."""

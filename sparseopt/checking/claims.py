@@ -10,6 +10,7 @@ from sparseopt.checking.report import Findings
 from sparseopt.checking.tolerances import FEASIBILITY, OBJECTIVE, SUM
 from sparseopt.checking.verifiers import Evaluation, evaluate
 from sparseopt.errors import ProblemError, SparseOptError
+from sparseopt.params import QUESTIONS
 from sparseopt.problems.base import Array, Problem
 from sparseopt.result import Limit, Result, Status, relative_gap
 
@@ -17,12 +18,6 @@ _POINT = frozenset({Status.OPTIMAL, Status.CONVERGED, Status.FEASIBLE, Status.IM
 """Statuses that state a feasible point."""
 _NOTHING = frozenset({Status.NO_SOLUTION, Status.NUMERICAL_ERROR, Status.ERROR})
 """Statuses that answer nothing."""
-_QUESTIONS = {
-    "lam": ("lam", "lam_min", "max_knots", "max_nonzeros"),
-    "budget": ("budget",),
-    "size": ("size",),
-}
-"""What is asked about each parameter of a problem."""
 _PROBLEM_ENDS = {Status.INFEASIBLE: 1.0, Status.UNBOUNDED: -1.0}
 """The only value of a minimisation that objective and bound may have, as the sign of infinity."""
 
@@ -88,7 +83,7 @@ def check_claims(problem: Problem, result: Result, findings: Findings) -> None:
 
 def _check_question(problem: Problem, result: Result, findings: Findings) -> None:
     """Refute an answer to a question about a parameter that the problem has not."""
-    for parameter, names in _QUESTIONS.items():
+    for parameter, names in QUESTIONS.items():
         for name in names:
             value = getattr(result.params, name)
             if parameter != problem.parameter and value is not None:

@@ -4,7 +4,8 @@ For systems whose condition number is beyond double precision. Shared are the ar
 :class:`System` and :func:`exact_block` by
 
 - the engine ``homotopy``, which walks paths of ill-conditioned data in it;
-- the checker (:mod:`sparseopt.checking.parametric.bases.precise`), which solves such kernels in it.
+- the checker (:mod:`sparseopt.checking.parametric.bases.precise`), which solves such kernels in it,
+  and takes values whose terms cancel (:mod:`sparseopt.checking.cancelling`).
 
 The basis, the order of the equations and every decision stay with either of them.
 
