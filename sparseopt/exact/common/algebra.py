@@ -67,6 +67,9 @@ class Matrix:
     def transposed(self, x):
         return self._times(self.columns, x)
 
+    def row(self, i):
+        return {j: Fraction(a, self.scale) for j, a in self.rows[i]}
+
     def column(self, j):
         return {i: Fraction(a, self.scale) for i, a in self.columns[j]}
 

@@ -26,13 +26,16 @@ def dense_row(rows, s, part, length):
     return out
 
 
-def within(off, wide, narrow, text):
+def within(off, wide, narrow, text, rounding=0):
     """What is off by more than one margin is refuted; by more than a narrower one it is unproven.
 
     The first is relative to the largest numbers of the data, which may have no effect at all.
+    Beyond it what rounding errors of the stated point may amount to is unproven, too.
     """
-    if off > wide:
+    if off > wide + rounding:
         raise Refuted(f"{text} by {near(off):.3g}")
+    if off > wide:
+        raise Unproven(f"{text} by {near(off):.3g}, little beside terms that cancel only")
     if off > narrow:
         raise Unproven(f"{text} by {near(off):.3g}, little beside the largest numbers only")
 

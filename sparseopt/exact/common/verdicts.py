@@ -11,6 +11,7 @@ from fractions import Fraction
 
 FEASIBLE, OBJECTIVE, CONIC, GAP = 1e-8, 1e-9, 1e-7, 1e-9  # margins, relative to the data's units
 LAST_DIGITS = Fraction(1, 2**92)  # part of terms that cancel, beside which a value counts as 0
+CANCELLED = Decimal("1e-12")  # part of the terms of a sum that their rounding may be: not refuted
 NOISE = Decimal("1e-7")  # times FEASIBLE: rounding errors, relative to the terms of a sum
 
 

@@ -10,6 +10,7 @@ from fractions import Fraction
 from ..common.rationals import ONE, ZERO, exact, exacts, near
 from ..common.statements import dense_row, same, within
 from ..common.verdicts import FEASIBLE, GAP, OBJECTIVE, Refuted, Unproven
+from .evidence import column_ends, ends_there, no_optimum
 from .models import programs
 from .programs import Point
 
@@ -96,7 +97,10 @@ def check_end(several, parts, gaps, result, report):
     elif reason in ("infeasible_below", "unbounded_below") and len(several) == 1:
         good = True
         ends_there(parts[0], exact(end), reason, "", 1, result["certificate"]["arrays"])
-    elif reason in ("infeasible_below", "unbounded_below", "max_nonzeros"):
+    elif reason == "infeasible_below":
+        good = True
+        column_ends(parts, exact(end), result["certificate"]["arrays"])
+    elif reason in ("unbounded_below", "max_nonzeros"):
         raise Unproven(f"proven from lam = {end:.9g} on, but not why the path ends ({reason})")
     else:
         good = result["status"] == "feasible" and reason == result["limit"]
@@ -111,7 +115,7 @@ def check_end(several, parts, gaps, result, report):
                 ends_there(program, exact(top), found[0], "_above", -1, arrays)
             else:
                 report.notes.append(f"what is above lam = {top:.6g} is not covered")
-    x, nu, total, size, gap = [], [], ZERO, ZERO, ZERO
+    x, nu, total, size, gap, rounding = [], [], ZERO, ZERO, ZERO, ZERO
     for part, program, own in zip(several, parts, gaps, strict=True):
         lows = part["low"].values
         s = max(k for k, low in enumerate(lows) if k == 0 or lows[k - 1] > end)
@@ -120,12 +124,14 @@ def check_end(several, parts, gaps, result, report):
         total += a + step * (b + step * c)
         gap += own[s]
         point = Point(program, exact(end))
-        size = max(size, abs(total), point.objective_unit())
+        size, ends = max(size, abs(total), point.objective_unit()), []
         for out, name, length in ((x, "theta", program.phi), (nu, "nu", program.psi)):
             value, rate = (
                 exacts(dense_row(part[name], s, word, len(length))) for word in ("value", "rate")
             )
-            out += [v + step * w for v, w in zip(value, rate, strict=True)]
+            ends.append([v + step * w for v, w in zip(value, rate, strict=True)])
+            out += ends[-1]
+        rounding += point.rounding(*ends)
     same(result["x"].values, x, "x")
     if result["duals"]:
         same(result["duals"]["rows"].values, nu, "the multipliers")
@@ -133,7 +139,8 @@ def check_end(several, parts, gaps, result, report):
         if abs(exact(result[name]) - total) > max(Fraction(OBJECTIVE), allowed) * size:
             raise Refuted(f"the {name} is not that of the path's end")
     beyond = parts[0].sign * (exact(result["bound"]) - total) + gap
-    within(beyond, *[Fraction(GAP) * size] * 2, "the bound is beyond what is proven at the end")
+    text = "the bound is beyond what is proven at the end"
+    within(beyond, *[Fraction(GAP) * size] * 2, text, rounding)
 
 
 class Report:
@@ -143,9 +150,9 @@ class Report:
         self.rel_gap, self.count, self.notes = exact(rel_gap), 0, []
         self.worst = {"outside the constraints": 0.0, "objective": 0.0, "gap": 0.0}
 
-    def note(self, name, margin, wide, narrow, text):
+    def note(self, name, margin, wide, narrow, text, rounding=ZERO):
         self.worst[name] = max(self.worst[name], near(margin))
-        within(margin, wide, narrow, text)
+        within(margin, wide, narrow, text, rounding)
 
     def at(self, program, lam, theta, nu, objective, bound, stated=None, rounding=ZERO):
         """Prove one lam: theta is feasible, its value is the one stated, and none is better.
@@ -163,14 +170,15 @@ class Report:
         least = max(abs(value), point.objective_unit())
         objective = exact(objective) * program.sign if stated is None else stated
         wide, narrow = (Fraction(OBJECTIVE) * unit + rounding for unit in (size, least))
-        self.note("objective", abs(objective - value), wide, narrow, f"{here} the objective is off")
+        text, error = f"{here} the objective is off", point.rounding(theta)
+        self.note("objective", abs(objective - value), wide, narrow, text, error)
         asked = self.rel_gap * abs(value)
         wide, narrow = (max(asked, Fraction(GAP) * unit) for unit in (size, least))
         proven, charge = point.dual(nu, value, Fraction(GAP) * least) or (None, None)
         if proven is None or value - proven - charge <= wide < value - proven:
             raise Unproven(f"{here} multipliers near the stated ones prove nothing exactly")
-        gap = value - proven
-        self.note("gap", gap, wide, narrow, f"{here} the multipliers leave a gap")
+        gap, error = value - proven, point.rounding(theta, nu)
+        self.note("gap", gap, wide, narrow, f"{here} the multipliers leave a gap", error)
         if bound is not None:
             bound = exact(bound) * program.sign
             within(abs(bound - value), wide, narrow, f"{here} objective and bound do not meet: off")
@@ -178,25 +186,28 @@ class Report:
             beyond = bound - proven
             if beyond - charge <= wide < beyond:
                 raise Unproven(f"{here} the bound is not proven exactly")
-            self.note("gap", beyond, wide, narrow, f"{here} the bound is not proven: off")
+            self.note("gap", beyond, wide, narrow, f"{here} the bound is not proven: off", error)
         return gap
 
     def lower_end(self, point, theta, stated):
         """Compare the stated value with that of theta where a segment begins, feasible or not.
 
-        A part of the segment is left out there, on which it may be far less than beyond.
+        A part of the segment is left out there, on which it may be far less than beyond. Knots are
+        rounded, and theta is there what its equations leave of it: the margin is that of points.
         """
         value, units = (
             point.value(theta),
             (point.objective_unit(point.units), point.objective_unit()),
         )
         margins = [Fraction(OBJECTIVE) * max(abs(value), unit) for unit in units]
-        here = f"at lam = {near(point.lam):.9g}"
-        self.note("objective", abs(stated - value), *margins, f"{here} the objective is off")
+        text = f"at lam = {near(point.lam):.9g} the objective is off"
+        error = max(Fraction(FEASIBLE) * max(abs(value), units[1]), point.rounding(theta))
+        self.note("objective", abs(stated - value), *margins, text, error)
 
     def message(self):
         worst = ", ".join(f"{name} {value:.2g}" for name, value in self.worst.items())
-        return "; ".join([f"optimal, proven at {self.count} places; margins: {worst}", *self.notes])
+        notes = dict.fromkeys(self.notes)
+        return "; ".join([f"optimal, proven at {self.count} places; margins: {worst}", *notes])
 
 
 def segments(program, path, report):
@@ -205,7 +216,8 @@ def segments(program, path, report):
     Feasible sets and slopes are affine on a segment. Where kinks move and nu does not, or slopes
     move and theta does not, the gap is a convex function of lam, so what holds at the ends holds
     between them; where all may move it is a quadratic, if nothing passes a kink or a slope. A part
-    of 1e-9 of each segment at its ends is left out. Returns the largest gap of each segment.
+    of 1e-9 of each segment at its ends is left out, or four units in the last place of lam.
+    Returns the largest gap of each segment.
     """
     gaps = []
     low, high, objective = path["low"].values, path["high"].values, path["objective"].rows()
@@ -220,7 +232,7 @@ def segments(program, path, report):
         quadratic = [program.sign * c for c in exacts(objective[s])]
         length = exact(end) - exact(begin) if math.isfinite(end) else max(exact(begin), ONE)
         # Knots are rounded: next to them one basis alone is optimal, and its kernel exact.
-        inside = length / 2**30
+        inside = min(max(length / 2**30, (exact(begin) + length) / 2**51), length / 2)
         places = [inside, length - inside, *([length / 2] if all(program.moves) else [])]
         lams = [exact(begin) + step for step in places[:2]]
         if all(program.moves):
@@ -306,84 +318,3 @@ def stacked(parts, result, lam, report):
     within(bound - (total - gap), margin, margin, "the bound is not proven: off")
     allowed = max(margin, report.rel_gap * total)
     within(total - bound, allowed, allowed, "objective and bound do not meet: off")
-
-
-def no_optimum(program, lam, end, status, certificate):
-    """Farkas proofs and rays, their signs as they stand: at lam, and at all from `end` on."""
-    arrays = certificate["arrays"]
-    kinds = {"nu": farkas, "nu_above": farkas}
-    if status == "unbounded":
-        kinds = {"ray": cost, "ray_above": cost, "farkas": farkas, "farkas_above": farkas}
-    if next(iter(kinds)) not in arrays:
-        raise Refuted(f"nothing proves the problem {status}")
-    sums = [kinds[name](program, exacts(arrays[name].values)) for name in kinds if name in arrays]
-    if sums[0][0] + lam * sums[0][1] >= 0:
-        raise Refuted(f"the evidence does not prove the problem {status}")
-    if status == "unbounded":
-        feasible(program, lam, end, arrays)
-    if end is None:
-        return f"{status} at lam = {near(lam):.9g}, proven"
-    if not any(a + b * end < 0 and b <= 0 for a, b in sums):
-        rising = max((-a / b for a, b in sums if b > 0 > a + b * end), default=None)
-        falling = min((-a / b for a, b in sums if b < 0), default=None)
-        if rising is None or falling is None or falling >= rising:
-            raise Unproven("the evidence leaves some lam of the range out")
-    return f"{status}: no optimum at any lam >= {near(end):.9g}, proven"
-
-
-def ends_there(program, end, reason, above, sign, arrays):
-    """Evidence that there is no optimum beyond an end: below (sign 1), or above it (sign -1)."""
-    name = f"{'farkas' if reason == 'infeasible_below' else 'ray'}{above}"
-    if name not in arrays:
-        raise Refuted(f"nothing proves that the path ends at {near(end):.9g}")
-    a, b = (farkas if name.startswith("f") else cost)(program, exacts(arrays[name].values))
-    if sign * b <= 0:
-        raise Refuted(f"the evidence for the end at {near(end):.9g} is for the other side")
-    if abs(a + b * end) > Fraction(GAP) * abs(b) * end:
-        # a far bound may make this of a multiplier's rounding error
-        raise Unproven(f"the evidence for the end at {near(end):.9g} does not meet it")
-
-
-def farkas(program, nu):
-    """What multipliers prove, as (constant, rate): negative where nothing is feasible."""
-    total = [ZERO, ZERO]
-    prices = [-a for a in program.A.transposed(nu)]
-    for f, v in zip([*program.phi, *program.psi], [*prices, *nu], strict=True):
-        end = -1 if v > 0 else 0
-        if v and f.slopes[end] is not None:
-            raise Unproven("a multiplier points to an open side, if only by rounding")
-        total = [t + v * k for t, k in zip(total, f.kinks[end], strict=True)] if v else total
-    return total
-
-
-def cost(program, ray):
-    """What a step in a direction costs, as (constant, rate): no bound where it is negative."""
-    total = [ZERO, ZERO]
-    for f, w in zip([*program.phi, *program.psi], [*ray, *program.A.times(ray)], strict=True):
-        slope = f.slopes[-1 if w > 0 else 0]
-        if w and slope is None:
-            raise Unproven("the ray leaves a constraint, if only by rounding")
-        total = [t + w * s for t, s in zip(total, slope, strict=True)] if w else total
-    return total
-
-
-def feasible(program, lam, end, arrays):
-    """The point that a ray starts at, or points that are affine in lam, for a whole range."""
-    if "low" not in arrays:
-        if Point(program, lam).primal(exacts(arrays["x"].values))[1] > FEASIBLE:
-            raise Refuted("the ray starts at an infeasible point")
-        return
-    low, points, rates = exacts(arrays["low"].values), arrays["x"].rows(), arrays["x_rate"].rows()
-    if low != sorted(set(low), reverse=True) or low[-1:] != [end] or len(points) != len(low):
-        raise Refuted("the points do not cover the range")
-    for k, (x, rate) in enumerate(zip(map(exacts, points), map(exacts, rates), strict=True)):
-        for lam in low[max(k - 1, 0) : k + 1]:
-            theta = [v + (lam - low[k]) * r for v, r in zip(x, rate, strict=True)]
-            if Point(program, lam).primal(theta)[1] > FEASIBLE:
-                raise Refuted("the ray starts at an infeasible point")
-    moves = exacts(rates[0])
-    unit = FEASIBLE * max(map(abs, moves), default=ZERO)
-    for f, v in zip([*program.phi, *program.psi], [*moves, *program.A.times(moves)], strict=True):
-        below, above = f.slopes[0] is None, f.slopes[-1] is None
-        if (below and v < f.kinks[0][1] - unit) or (above and v > f.kinks[-1][1] + unit):
-            raise Refuted("the points leave a constraint for large lam")

@@ -5,12 +5,13 @@
 from __future__ import annotations
 
 import math
+from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
 
 from ..common.algebra import solve
 from ..common.rationals import ZERO, rough
-from ..common.verdicts import FEASIBLE, NOISE, Clock, Unproven
+from ..common.verdicts import CANCELLED, FEASIBLE, NOISE, Clock, Unproven
 
 
 class Function:
@@ -131,10 +132,10 @@ class Point:
         """P(theta), with the largest violation in units of the terms, which units limit.
 
         Where it is small beside the largest units only, of rows that may matter to nothing, or
-        beside terms that cancel, it proves nothing.
+        beside terms that cancel, it proves nothing, nor refutes what rounding may have done.
         """
         A = self.program.A
-        z, total, worst, doubt = A.times(theta), self.offset, 0, 0
+        z, total, worst, doubt, false = A.times(theta), self.offset, 0, 0, 0
         sizes = [rough(abs(t)) for t in theta]
         largest = max(sizes, default=0)
         for i, (piece, t) in enumerate(zip([*self.phi, *self.psi], [*theta, *z], strict=True)):
@@ -152,9 +153,23 @@ class Point:
                     unit = end + self.sent[i]
                 worst = max(worst, ratio(off, limit))
                 doubt = max(doubt, ratio(off, max(unit, NOISE * terms)))
-        if worst <= FEASIBLE < doubt:
-            raise Unproven("a violation is small beside the data's largest units only")
+                if rough(off) > CANCELLED * terms:
+                    false = max(false, ratio(off, limit))
+        if false <= FEASIBLE < max(worst, doubt):
+            text = "the data's largest units" if worst <= FEASIBLE else "terms that cancel"
+            raise Unproven(f"a violation is small beside {text} only")
         return total, worst
+
+    def rounding(self, theta, nu=()):
+        """What rounding errors of theta and nu may change P(theta) and the gap by."""
+        A = self.program.A
+        x, v = ([rough(abs(t)) for t in stated] for stated in (theta, nu))
+        z = [sum(a * x[k] for k, a in line) for line in A.sizes]
+        sizes = [a + b for a, b in zip([*self.own, *self.kinks], [*x, *z], strict=True)]
+        total = sum(map(Decimal.__mul__, self.steep, sizes), rough(ZERO))
+        for a, size, line in zip(v, sizes[len(x) :], A.sizes, strict=bool(v)):
+            total += a * (size + sum(b * self.own[k] for k, b in line))
+        return Fraction(CANCELLED * total)
 
     def value(self, theta):
         """P(theta), where what is outside the domains costs nothing."""
