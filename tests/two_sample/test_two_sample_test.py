@@ -167,7 +167,8 @@ def test_a_shift_is_found(selection, m):
     if selection == "sparse-logistic":
         pytest.importorskip("sklearn", reason="the baseline is scikit-learn's")
     x, y = shifted(60, m, 8)
-    test = two_sample_test(x, y, selection, d=2, options=options(selection))
+    d = None if selection == "none" else 2
+    test = two_sample_test(x, y, selection, d=d, options=options(selection))
     assert test.reject and test.p_value <= 0.01
     assert test.statistic > test.threshold
     if selection == "none":
@@ -252,7 +253,8 @@ def test_the_test_of_all_variables_is_symmetric():
 @pytest.mark.parametrize("selection", ["strs", "quadratic", "gaussian"])
 def test_the_witness_function(selection):
     x, y = shifted(30, 30, 4, size=3.0)
-    test = two_sample_test(x, y, selection, d=1, options=options(selection))
+    d = None if selection == "none" else 1
+    test = two_sample_test(x, y, selection, d=d, options=options(selection))
     points = np.zeros((2, 4))
     points[:, 3] = [0.0, 3.0]
     samples = test.chosen.samples
@@ -291,7 +293,8 @@ def test_too_few_permutations_are_said():
 @pytest.mark.parametrize("selection", ["strs", "quadratic", "gaussian"])
 def test_columns_that_are_constants_of_their_own_have_no_variance(selection):
     x, y = np.ones((20, 3)), np.full((20, 3), 2.0)
-    test = two_sample_test(x, y, selection, d=2, options=options(selection))
+    d = None if selection == "none" else 2
+    test = two_sample_test(x, y, selection, d=d, options=options(selection))
     assert test.lam == 0.0 and test.reject
 
 
@@ -395,3 +398,10 @@ def test_numbers_whose_squares_fail_are_refused(selection, factor):
         two_sample_test(x, y, selection, d=1)
     with pytest.raises(ProblemError, match=r"column 1 .* rescale"):
         KernelSelection(x, y, d=1)
+
+
+@pytest.mark.parametrize("selection", ["none", lambda x, y: [0]])
+def test_a_size_without_effect_is_an_error(selection):
+    with pytest.raises(ParamError, match="d is 2, but the selection .* leave d out"):
+        two_sample_test(*shifted(), selection, d=2)
+    assert two_sample_test(*shifted(), selection, n_permutations=19).p_value <= 1.0
