@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from sparseopt.params import SolveParams
@@ -9,8 +11,11 @@ from sparseopt.problems.base import Array
 from sparseopt.problems.private.embedding_fit import EmbeddingFit
 from sparseopt.result import Limit, Result, Status, relative_gap
 
-_ROUNDED = 1e-14
-"""Gap, relative to the largest squared distance of an atom, that rounding alone explains."""
+_ROUNDED = 1e-15
+"""Gap, relative to the squared distance of the nearest atom, that rounding alone explains."""
+
+_MOVED = 1e-10
+"""Change of that distance that is none: less than what the checker allows the data to be off by."""
 
 _SUPPORT = 1e-6
 """Share of an atom, relative to the largest one, from which an interior solution means it."""
@@ -31,7 +36,13 @@ def closed(problem: EmbeddingFit, params: SolveParams, value: float, gap: float)
     """
     relative = relative_gap(value, max(0.0, value - gap), problem.value_unit)
     within = relative is not None and relative <= params.rel_gap
-    return within or gap <= max(params.abs_gap, _ROUNDED * problem.largest_term)
+    return within or min(gap, value) <= max(params.abs_gap, _negligible(problem, value))
+
+
+def _negligible(problem: EmbeddingFit, value: float) -> float:
+    """Return a gap that rounding may leave: atoms that are far away may have no effect."""
+    nearest = float(np.square(problem.Phi - problem.mu).sum(axis=1).min())
+    return max(_ROUNDED * nearest, 2.0 * _MOVED * math.sqrt(value) * math.sqrt(nearest))
 
 
 def as_result(
@@ -59,7 +70,7 @@ def as_result(
     objective, gradient = problem.objective(x), problem.gradient(x)
     gap = float(gradient @ x - gradient.min())
     bound = max(0.0, objective - gap)
-    if gap <= _ROUNDED * problem.largest_term:
+    if objective - bound <= _negligible(problem, objective):
         bound = objective
     status = Status.OPTIMAL
     if not closed(problem, params, objective, gap):

@@ -148,7 +148,10 @@ class _Hull:
         column = _columns(self._problem, [atom])[:, 0]
         if len(self.atoms) >= len(column):
             return False
-        Q, R = qr_insert(self._Q, self._R, column, len(self.atoms), which="col")
+        try:
+            Q, R = qr_insert(self._Q, self._R, column, len(self.atoms), which="col")
+        except np.linalg.LinAlgError:  # nothing of the column is outside their span
+            return False
         if abs(R[-1, -1]) <= _DEPENDENT * np.linalg.norm(column):
             return False
         self.atoms.append(atom)

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from .common.algebra import Matrix, dot
-from .common.rationals import ZERO, exacts, near
+from .common.rationals import ZERO, exacts, near, root_up
 from .common.statements import finish
 from .common.verdicts import FEASIBLE, Refuted
 
@@ -25,5 +25,9 @@ def check_embedding(header, arrays, result):
     slopes, value = flat.times(r), dot(r, r)
     squares = [dot(p, p) for p in points]
     proven = max(value - 2 * (value - min(slopes)), ZERO)
-    finish(result, value, proven, max(squares), max(value, min(squares)))
+    # Data off by a part t of the nearest atom's distance move a distance by as much, its square by
+    # t times 2 sqrt(value nearest). Rounding leaves some 1e-15 of `nearest`.
+    nearest = min(squares)
+    off = max(2 * root_up(value * nearest), nearest / 10**6)
+    finish(result, value, proven, max(squares), max(value, min(off, nearest)))
     return f"optimal up to the gap stated: the squared distance is {near(value):.12g}"

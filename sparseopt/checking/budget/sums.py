@@ -23,22 +23,27 @@ SECOND = 3e-7
 _UNIT = float(np.finfo(float).eps)
 
 
-def tolerances(problem: BudgetTables, value: Array, *, fitted: bool) -> tuple[Array, float]:
+def tolerances(
+    problem: BudgetTables, path: BudgetPath, value: Array, *, fitted: bool
+) -> tuple[Array, float]:
     """Return what numbers of each budget may be off by, and beyond what they are surely false.
 
     Parameters
     ----------
     problem : BudgetTables
+    path : BudgetPath
     value : array of shape (B,)
         The losses of each budget.
     fitted : bool
         Whether losses are those of fits, which are rounded beside what they are without neighbours.
     """
-    total, tiny = float(np.abs(problem.values).sum()), np.finfo(float).tiny
-    least = LAST_DIGITS * total
+    sizes, tiny = np.abs(problem.values), np.finfo(float).tiny
+    total = float(sizes.sum())
     if fitted:
-        least = SUM * _usual(problem) + _rounding(problem, len(problem.ptr))
-    narrow = np.maximum(SUM * np.abs(value), max(least, tiny))
+        least = np.full(len(value), SUM * _usual(problem) + _rounding(problem, len(problem.ptr)))
+    else:  # what is not chosen says nothing of sums, which are known exactly
+        least = LAST_DIGITS * path.sums(sizes, problem.ptr)
+    narrow = np.maximum(SUM * np.abs(value), np.maximum(least, tiny))
     return narrow, max(SUM * total, tiny)
 
 
@@ -54,7 +59,7 @@ def known(problem: BudgetTables, path: BudgetPath, value: Array, *, fitted: bool
     fitted : bool
         As for :func:`tolerances`.
     """
-    narrow, _ = tolerances(problem, value, fitted=fitted)
+    narrow, _ = tolerances(problem, path, value, fitted=fitted)
     many = len(problem.values) + len(path.changes.node)
     if _rounding(problem, many) <= _PART * float(narrow.min()):
         return value

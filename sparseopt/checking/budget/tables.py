@@ -60,7 +60,7 @@ def verify_path(
     if value is None:
         return
     value = known(problem, path, value, fitted=fitted)
-    narrow, wide = tolerances(problem, value, fitted=fitted)
+    narrow, wide = tolerances(problem, path, value, fitted=fitted)
     _check_values(path, value, narrow, wide, findings)
     _check_last(result, path, float(narrow[-1]), wide, findings)
     if (path.bound > path.objective + wide).any():

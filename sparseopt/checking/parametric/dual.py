@@ -361,8 +361,8 @@ def _charge(
         found = charge_nearby(program, pieces, span, lam, nu, needed, Budget())
         if found is not None:
             return found, None
-    unbounded = int(np.argmax(charges)) if np.isinf(charges).any() else None
-    return float(charges[np.isfinite(charges)].sum()), unbounded
+    finite = np.isfinite(charges)
+    return float(charges[finite].sum()), None if finite.all() else int(np.argmin(finite))
 
 
 def _judge_bound(

@@ -19,7 +19,7 @@ import numpy as np
 
 from sparseopt.checking.cancelling import combination, square
 from sparseopt.checking.report import Findings
-from sparseopt.checking.tolerances import FEASIBILITY, OBJECTIVE, SUM
+from sparseopt.checking.tolerances import FEASIBILITY, OBJECTIVE, ROUNDED, SUM
 from sparseopt.checking.verifiers import Evaluation
 from sparseopt.problems.base import Array
 from sparseopt.problems.private.embedding_fit import EmbeddingFit
@@ -48,28 +48,19 @@ class EmbeddingFitVerifier:
             findings.doubt("the proof is the answer itself: a certificate is not looked at")
         a = np.maximum(0.0, result.x)
         a = a / math.fsum(a)
-        rows, columns = problem.Phi.shape
-        points = problem.Phi - problem.mu
-        r = points.T @ a
-        at = points @ r
-        square, rest = float(r @ r), float(np.linalg.norm(r))
-        lengths = np.linalg.norm(points, axis=1)
-        # Points and weights are off by a rounding error each, r by those of a sum of `rows` terms.
-        moved = 2.0 * (rows + 4) * _EPSILON * float(a @ lengths)
-        errors = lengths * (moved + 2.0 * (columns + 4) * _EPSILON * (rest + moved))
-        margin = (2.0 * rest + moved) * moved + (columns + 4) * _EPSILON * square
-        margin += 2.0 * float(at.min() - (at - errors).min())
-        proven = max(0.0, 2.0 * float(at.min()) - square)
+        proven, margin, value = _gradient_bound(problem, a, precise=False)
+        lengths = np.linalg.norm(problem.Phi - problem.mu, axis=1)
+        allowed = SUM * _reach(value, float(np.square(lengths).min()))
+        if margin > allowed:
+            proven, margin, value = _gradient_bound(problem, a, precise=True)
         scale = float(lengths.max()) + 2.0 * float(np.linalg.norm(problem.mu))
         unit = max(problem.largest_term, _EPSILON * scale * scale, np.finfo(float).tiny)
-        # The nearest atom alone is as good as this; those far away may have no effect.
-        nearest = max(float(np.square(lengths).min()), np.finfo(float).tiny)
         findings.measure("bound", max(0.0, result.bound - proven) / unit)
         if result.bound - proven > FEASIBILITY * unit:
             findings.refute(
                 f"the bound {result.bound:.17g} is stated, the gradient proves {proven:.17g}"
             )
-        elif not result.bound - max(0.0, proven - margin) <= SUM * min(unit, nearest):
+        elif not result.bound - max(0.0, proven - margin) <= min(SUM * unit, allowed):
             findings.doubt(f"the gradient proves the bound {proven - margin:.17g} only")
         else:
             findings.prove(f"the gradient proves that no distribution is closer than {proven:.9g}")
@@ -91,7 +82,7 @@ class EmbeddingFitVerifier:
             total = 1.0
         nearest = float(np.square(problem.Phi - problem.mu).sum(axis=1).min())
         value, rounding = _squared_distance(problem, inside, total, precise=False)
-        if rounding > OBJECTIVE * max(value, nearest):
+        if rounding > OBJECTIVE * _reach(value, nearest):
             value, rounding = _squared_distance(problem, inside, total, precise=True)
             # The square of the last digit of the data is nothing.
             digit = _EPSILON * float(np.abs(problem.Phi).max() + np.abs(problem.mu).max())
@@ -99,7 +90,7 @@ class EmbeddingFitVerifier:
         return Evaluation(
             value=value,
             size=problem.largest_term,
-            data_size=max(value, nearest),
+            data_size=_reach(value, nearest),
             violation=residuals[worst] / FEASIBILITY,
             where=f"{worst} by {residuals[worst]:.3g}",
             residuals=residuals,
@@ -108,6 +99,40 @@ class EmbeddingFitVerifier:
 
 
 verify = EmbeddingFitVerifier()
+
+
+def _reach(value: float, nearest: float) -> float:
+    """Return what the objective's errors are relative to.
+
+    The nearest atom is as good as `nearest`, those far away may have no effect. Where data are off
+    by a part t of its distance, the distance of the answer is off by as much, its square by t times
+    2 sqrt(value nearest). Rounding leaves some 1e-15 of `nearest`.
+    """
+    off = max(2.0 * math.sqrt(value) * math.sqrt(nearest), ROUNDED * nearest)
+    return max(value, min(off, nearest), float(np.finfo(float).tiny))
+
+
+def _gradient_bound(
+    problem: EmbeddingFit, a: Array, *, precise: bool
+) -> tuple[float, float, float]:
+    """Return the bound that the gradient at a proves, its rounding errors, and the objective."""
+    rows, columns = problem.Phi.shape
+    points = problem.Phi - problem.mu
+    lengths = np.linalg.norm(points, axis=1)
+    if precise:
+        r, errors = combination(problem.Phi.T, a, problem.mu, precise=True)
+        # The weights sum up to 1 but for a rounding error each.
+        moved = float(np.linalg.norm(errors)) + abs(math.fsum([*a, -1.0])) * float(a @ lengths)
+    else:
+        r = points.T @ a
+        # Points and weights are off by a rounding error each, r by those of a sum of `rows` terms.
+        moved = 2.0 * (rows + 4) * _EPSILON * float(a @ lengths)
+    at, rest = points @ r, float(np.linalg.norm(r))
+    value = rest * rest
+    errors = lengths * (moved + 2.0 * (columns + 4) * _EPSILON * (rest + moved))
+    margin = (2.0 * rest + moved) * moved + (columns + 4) * _EPSILON * value
+    margin += 2.0 * float(at.min() - (at - errors).min())
+    return max(0.0, 2.0 * float(at.min()) - value), margin, value
 
 
 def _squared_distance(

@@ -341,7 +341,7 @@ class NodeBound:
     Attributes
     ----------
     value : float
-        D(r), rounded down.
+        D(r), rounded down; -inf where anything of it is not finite.
     price : array of shape (f,)
         :math:`g(x_j'r) - \lambda_0` of the free variables, rounded up.
     rounding : float
@@ -394,6 +394,8 @@ class NodeBound:
         taken = float(held.sum()) + float(spent.sum())
         rounding = unit * size + down * (problem.k + 8) * _UNIT * (taken + paid)
         value = dual + paid - taken - rounding
+        if not (math.isfinite(value) and math.isfinite(rounding) and np.isfinite(price).all()):
+            return cls(-math.inf, np.zeros(len(price)), 0.0, m)
         return cls(value, price, rounding, m)
 
     def fixings(self, target: float) -> tuple[Array, Array]:

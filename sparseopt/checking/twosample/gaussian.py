@@ -52,7 +52,7 @@ def verify_by_simplices(
                     f"a point of value {best:.12g}"
                 )
                 return
-            open_ = open_[upper > bound]
+            open_ = open_[~(upper <= bound)]  # open, too, where a bound is not a number
             if len(open_) and d == 1:
                 unsure, open_ = True, open_[:0]
             open_ = bisected(open_) if len(open_) else open_

@@ -116,7 +116,7 @@ class Walk:
         """
         wide = max(self.large, self.rounded, ONE / 10**300)
         if self.given:
-            narrow = max(abs(self.total), wide * LAST_DIGITS)
+            narrow = max(abs(self.total), self.left * LAST_DIGITS, ONE / 10**300)
         else:
             narrow = max(self.left, self.large / 10**7, Fraction(self.rounded, 10**6))
         return Fraction(OBJECTIVE) * wide, Fraction(OBJECTIVE) * narrow

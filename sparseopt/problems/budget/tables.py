@@ -81,8 +81,8 @@ class BudgetTables(BudgetProblem):
     Raises
     ------
     ProblemError
-        When a table is empty or not finite, ptr does not divide the values, or the budget is out
-        of range.
+        When a table is empty or not finite, the losses sum up to more than a number of double
+        precision can be, ptr does not divide the values, or the budget is out of range.
 
     References
     ----------
@@ -109,6 +109,13 @@ class BudgetTables(BudgetProblem):
         else:
             ptr = _pointers(self.ptr)
             values = as_vector("values", self.values, int(ptr[-1]))
+        with np.errstate(over="ignore"):
+            total = float(np.abs(values).sum())
+        if not np.isfinite(total):
+            raise ProblemError(
+                f"the sum of the losses overflows: their sizes sum up to more than 1.8e308, the "
+                f"largest is {float(np.abs(values).max()):.3g}; divide all of them by a constant"
+            )
         for name, array in (("values", values), ("ptr", ptr)):
             array.flags.writeable = False
             self._set(name, array)
