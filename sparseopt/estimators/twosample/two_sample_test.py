@@ -78,11 +78,12 @@ class TwoSampleTest(TwoSampleSelector):
         self.split = split
 
     def _select(self, one: Array, two: Array) -> None:
+        d = None if self.selection == "none" else min(int(self.n_variables), one.shape[1])
         self.test_ = two_sample_test(
             one,
             two,
             self.selection,
-            d=min(int(self.n_variables), one.shape[1]),
+            d=d,
             alpha=float(self.alpha),
             n_permutations=int(self.n_permutations),
             split=float(self.split),
