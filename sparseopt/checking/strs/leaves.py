@@ -49,7 +49,7 @@ from sparseopt.checking.evidence import Malformed
 from sparseopt.checking.rational import Sign, rationals, semidefinite
 from sparseopt.checking.report import Findings
 from sparseopt.checking.strs.row_bounds import RowPairs, row_sum
-from sparseopt.checking.tolerances import SUM
+from sparseopt.checking.tolerances import ROUNDED, SUM
 from sparseopt.checking.work import spend
 from sparseopt.problems.base import Array
 from sparseopt.problems.strs.problem import STRS
@@ -140,7 +140,9 @@ def bound_tolerance(problem: STRS, bound: float) -> float:
     :math:`\max_i A_{ii} + |a_i|`, where that is positive and the optimum no less; no more than the
     largest entry of the data. An optimum that entries cancel to may be missed by no more than one
     that is small for other reasons, down to the square of their last two digits: small
-    matrices are looked at without rounding.
+    matrices are looked at without rounding. Those of entries off the diagonal count, where all
+    variables alone are below 0, and up to 1e-15 of the best: every point has terms of that size. A
+    variable so bad that nobody picks it makes no room for the others.
 
     Parameters
     ----------
@@ -153,8 +155,16 @@ def bound_tolerance(problem: STRS, bound: float) -> float:
         In the units of the objective, > 0.
     """
     alone = float((np.diagonal(problem.A) + np.abs(problem.linear)).max())
-    least = max(10.0 * SUM * max(alone, abs(bound)), LAST_DIGITS * problem.magnitude)
+    digits = min(LAST_DIGITS * _beside(problem), -SUM * ROUNDED * alone)
+    least = max(10.0 * SUM * max(alone, abs(bound)), digits)
     return min(least or SUM * _SMALLEST, largest_tolerance(problem, bound))
+
+
+def _beside(problem: STRS) -> float:
+    """Return the largest entry of A off its diagonal, and of a."""
+    products = np.abs(problem.A)
+    np.fill_diagonal(products, 0.0)
+    return max(float(products.max()), float(np.abs(problem.linear).max()))
 
 
 def largest_tolerance(problem: STRS, bound: float) -> float:

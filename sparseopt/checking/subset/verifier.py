@@ -40,11 +40,11 @@ largest intercept that can be better than x = 0 makes of it.
 
 L is proven if every node without children is closed, or contradicts what is fixed above it.
 All is shown for L less 1e-9 of it, or less 1e-12 of the objective of b = 0; there observations far
-above the others, which one coefficient may fit, count up to 10^4 lower quartiles of all squares.
-What fails by no more than they explain is unproven. D is computed with a
-bound of its rounding errors: products and squared lengths are off by at most (n + 8) 2^-52 times
-the lengths of their two vectors (Higham 2002, section 3.1, doubled), and so is everything else
-relative to the absolute values of its terms.
+above the others, which one coefficient may fit, count up to 10^4 lower quartiles of all squares,
+and for the logistic loss of all weights of rows. What fails by no more than they explain is
+unproven. D is computed with a bound of its rounding errors: products and squared lengths are off by
+at most (n + 8) 2^-52 times the lengths of their two vectors (Higham 2002, section 3.1, doubled),
+and so is everything else relative to the absolute values of its terms.
 """
 
 from __future__ import annotations
@@ -487,6 +487,8 @@ def _unit(problem: SubsetProblem) -> float:
     null = problem.null_value
     if isinstance(problem, SparseRegression):
         null = min(null, 0.5 * len(problem.y) * prevailing(np.square(problem.y)))
+    elif isinstance(problem, SparseLogisticRegression):
+        null = min(null, math.log(2.0) * len(problem.y) * prevailing(problem.counts))
     return float(_SHARE * null)
 
 

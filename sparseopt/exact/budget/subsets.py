@@ -60,13 +60,11 @@ class Subset:
         self.counts = weights(arrays, "sample_weights", len(self.y))
         if min(self.counts) <= 0:
             raise Unproven("rows that do not count are not covered")
-        if self.logistic:
-            self.size = self.unit = sum(self.counts) * Fraction(DIGITS.ln(Decimal(2)))
-        else:
-            squares = [v * v for v in self.y]
-            self.size = sum(squares) / 2
-            # Of what observations far above the others do not explain alone.
-            self.unit = min(self.size, len(squares) * prevailing(squares) / 2)
+        # At 0 each row has this loss; the largest may be what one coefficient explains alone.
+        ln2 = Fraction(DIGITS.ln(Decimal(2)))
+        losses = [ln2 * v for v in self.counts] if self.logistic else [v * v / 2 for v in self.y]
+        self.size = sum(losses)
+        self.unit = min(self.size, len(losses) * prevailing(losses))
 
     def value(self, x):
         """The objective at a point, which must be one."""

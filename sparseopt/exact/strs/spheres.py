@@ -17,6 +17,7 @@ from .kernels import kernel_terms
 
 BY_NORMS = -2  # in place of the pair of a leaf
 MOVED = Fraction(1, 10**14)
+ROUNDED = Fraction(1, 10**6)  # times GAP: rounding errors of terms that every point has
 SMALL = 16  # order of the largest matrix that is decided by elimination
 
 
@@ -81,7 +82,10 @@ def sphere_size(A, a, d, x, objective, bound, arrays, result, floor):
     # A variable alone reaches this much, if that is positive; larger entries may have no effect.
     alone = max(A[i][i] + abs(v) for i, v in enumerate(a))
     least = max(min(unit, 10 * max(alone, abs(bound))), floor / 10**6)
-    least = max(least, unit * LAST_DIGITS / Fraction(GAP))
+    # Where all variables alone are below 0, entries may cancel to what their last digits are.
+    beside = max(abs(v) * (j != i) for i, row in enumerate(A) for j, v in enumerate(row))
+    beside = max(beside, *map(abs, a))
+    least = max(least, min(beside * LAST_DIGITS / Fraction(GAP), -alone * ROUNDED))
     sphere_point(A, a, d, x, objective, bound, unit, least, result, floor)
     try:
         sphere_leaves(A, a, d, bound, arrays, least)
@@ -108,7 +112,8 @@ def sphere_point(A, a, d, x, objective, bound, unit, least, result, floor=ZERO):
     within(abs(value - objective), wide, max(narrow, size * LAST_DIGITS), "the objective is off")
     gap = exact(result["params"].get("rel_gap", 1e-6)) * max(abs(objective), abs(bound))
     if result["status"] == "optimal":
-        wide, narrow = (max(gap, Fraction(GAP) * size) for size in (unit, least))
+        wide, narrow = (max(gap, Fraction(GAP) * v) for v in (unit, least))
+        narrow = max(narrow, size * LAST_DIGITS)
         within(bound - objective, wide, narrow, "objective and bound are apart")
 
 
