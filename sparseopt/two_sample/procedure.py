@@ -73,7 +73,7 @@ def two_sample_test(
           variables. It is tested with `kernel`, "linear" by default.
     d : int or sequence of int, optional
         Largest number of variables; of several, one is chosen as `lam` is. Default: the square root
-        of D, rounded up. Not for "none" and functions, which decide by themselves.
+        of D, rounded up.
     alpha : float, default 0.05
         Level of the test, strictly between 0 and 1.
     n_permutations : int, default 999
@@ -189,11 +189,6 @@ def _compared(
 
 def _candidates(method: Method, d: Any, lam: Any, D: int) -> tuple[list[int], list[float], bool]:
     """Return the values of d and lam to be compared, and whether lam is in automatic ones."""
-    if d is not None and not method.sparse:
-        raise ParamError(
-            f"d is {d!r}, but the selection {method.name!r} decides by itself how many variables "
-            "are tested; leave d out, or choose another selection"
-        )
     if d is None:
         d = math.isqrt(D - 1) + 1
     ds = list(d) if isinstance(d, Sequence | np.ndarray) else [d]

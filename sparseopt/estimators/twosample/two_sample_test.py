@@ -78,12 +78,11 @@ class TwoSampleTest(TwoSampleSelector):
         self.split = split
 
     def _select(self, one: Array, two: Array) -> None:
-        d = None if self.selection == "none" else min(int(self.n_variables), one.shape[1])
         self.test_ = two_sample_test(
             one,
             two,
             self.selection,
-            d=d,
+            d=min(int(self.n_variables), one.shape[1]),
             alpha=float(self.alpha),
             n_permutations=int(self.n_permutations),
             split=float(self.split),
