@@ -63,14 +63,20 @@ UNSCALED = 1e-6
 LOOSE = 1e4
 """Numbers of the data beyond this many lower quartiles say nothing of the others' sizes."""
 
+HEAVY = 1e2
+"""Terms of an objective beyond this many lower quartiles do not widen the gap that is allowed:
+1e-9 of them may be more than all others. Rounding errors of theirs are bounded, or avoided."""
 
-def prevailing(sizes: Array) -> float:
+
+def prevailing(sizes: Array, loose: float = LOOSE) -> float:
     """Return the largest of sizes, or 10^4 times their lower quartile where that is less.
 
     Parameters
     ----------
     sizes : array of shape (n,)
         Not negative; zeros do not count.
+    loose : float, optional
+        Another factor than 10^4.
 
     Returns
     -------
@@ -81,4 +87,4 @@ def prevailing(sizes: Array) -> float:
     if len(positive) == 0:
         return 0.0
     quarter = (len(positive) - 1) // 4
-    return float(min(positive.max(), LOOSE * np.partition(positive, quarter)[quarter]))
+    return float(min(positive.max(), loose * np.partition(positive, quarter)[quarter]))

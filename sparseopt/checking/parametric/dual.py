@@ -16,6 +16,7 @@ import numpy as np
 from sparseopt.checking.evidence import Malformed, numbers, same_numbers
 from sparseopt.checking.parametric.ends.range import check_reason
 from sparseopt.checking.parametric.ends.rays import no_optimum_at
+from sparseopt.checking.parametric.evaluation.heavy import known_value
 from sparseopt.checking.parametric.evaluation.near import feasible_nearby
 from sparseopt.checking.parametric.evaluation.point import (
     OF_X,
@@ -171,6 +172,10 @@ def verify_grid(
         point = primal_point(program, path.theta[k])
         value = problem.objective(path.theta[k], lam)
         scales = objective_scales(point, lam, value)
+        value = (
+            problem.canonical_sign
+            * known_value(point, lam, problem.canonical_sign * value, scales)[0]
+        )
         _judge_value(float(path.values[k]), value, scales, findings, here)
         proof = _prove(program, point, path.nu[k], lam, result, findings, here)
         if proof is None:
@@ -258,7 +263,9 @@ def _prove(
     terms = np.abs(f).sum() + np.abs(conjugate).sum() + np.abs(point.z * dual.v).sum() + size
     # Residuals that vanish, as in a saturated fit, are differences of larger numbers.
     value, bound = float(f.sum()) + constant, constant - float(conjugate.sum())
-    size, data_size, uncertain = objective_scales(point, lam, value)
+    scales = objective_scales(point, lam, value)
+    size, data_size = scales.size, scales.data_size
+    value, uncertain = known_value(point, lam, value, scales)
     terms = max(terms, size)
     if not np.isfinite([value, bound, terms]).all():
         findings.refute(f"the multipliers {here} prove nothing: their bound is not finite")

@@ -39,6 +39,7 @@ from sparseopt.checking.parametric.bases.layout import read_path
 from sparseopt.checking.parametric.dual import read_grid, verify_dual, verify_grid
 from sparseopt.checking.parametric.ends.range import check_range
 from sparseopt.checking.parametric.ends.rays import verify_infeasible, verify_unbounded
+from sparseopt.checking.parametric.evaluation.heavy import known_value
 from sparseopt.checking.parametric.evaluation.point import (
     PrimalPoint,
     dual_point,
@@ -123,11 +124,12 @@ def _evaluate(
     ratio, at = point.violation(lam)
     value = problem.objective(x, lam)
     scales = objective_scales(point, lam, value)
+    value, rounding = known_value(point, lam, problem.canonical_sign * value, scales)
     return Evaluation(
-        value=value,
+        value=problem.canonical_sign * value,
         size=scales.size,
         data_size=scales.data_size,
-        rounding=scales.rounding,
+        rounding=rounding,
         violation=ratio / FEASIBILITY,
         where=f"{point.name(at)} by {ratio:.3g} of its scale",
         residuals={"primal": ratio},

@@ -14,7 +14,15 @@ import numpy as np
 
 from sparseopt.checking.parametric.evaluation.singles import singles_of
 from sparseopt.checking.parametric.evaluation.units import units_of
-from sparseopt.checking.tolerances import FEASIBILITY, LOOSE, NOISE, OBJECTIVE, SUMMATION
+from sparseopt.checking.tolerances import (
+    FEASIBILITY,
+    HEAVY,
+    LOOSE,
+    NOISE,
+    OBJECTIVE,
+    SUMMATION,
+    prevailing,
+)
 from sparseopt.errors import ProblemError
 from sparseopt.problems.base import Array
 from sparseopt.problems.parametric.pieces import Pieces
@@ -189,7 +197,9 @@ def objective_scales(point: PrimalPoint, lam: float, value: float = 0.0) -> Scal
     The first is :math:`\sum_i |f_i(z_i)| + |s_i| \sigma_i` with sigma_i the size of the terms of
     z_i and s_i the largest slope at it, or as close to it as rounding brings a value that is at a
     kink: a residual that vanishes has rounding errors too. In the second, sizes count up to the
-    unit of their coordinate only; where the value is a quarter of the first, it is the value.
+    unit of their coordinate only, and products with slopes up to what prevails: a row of great
+    weight that is fitted must not excuse errors elsewhere. Where the value is a quarter of the
+    first, it is the value.
 
     Parameters
     ----------
@@ -203,8 +213,39 @@ def objective_scales(point: PrimalPoint, lam: float, value: float = 0.0) -> Scal
     Scales
         In the units of the objective.
     """
+    pieces, units = point.pieces, units_of(point.program)
+    values, slope, size = terms_of(point, lam)
+    whole = float(values.sum() + slope @ size)
+    offset = offset_at(point.program, lam)[1]
+    wide = float(units.objective(lam))
+    sizes = whole + offset + NOISE / OBJECTIVE * wide
+    rounding = float(errors_of_terms(point, whole + offset))
+    if 4.0 * abs(value) >= sizes:
+        return Scales(sizes, abs(value), rounding)
+    kinks = largest(np.abs(pieces.kinks_at(lam)), pieces)
+    products = slope * np.minimum(size, units.z(lam) + kinks)
+    products = np.minimum(products, prevailing(products, HEAVY))
+    strict = float(np.minimum(values, products).sum() + products.sum())
+    narrow = float(units.rounding(lam, strict + offset))
+    return Scales(sizes, strict + offset + NOISE / OBJECTIVE * narrow, rounding)
+
+
+def terms_of(point: PrimalPoint, lam: float) -> tuple[Array, Array, Array]:
+    """Return the absolute values of the functions, the slopes at the point, and sizes of z.
+
+    Slopes are the largest at a coordinate, or as close to it as rounding brings a value that is at
+    a kink. The size of a variable is its absolute value, that of a row what it is added up from.
+
+    Parameters
+    ----------
+    point : PrimalPoint
+    lam : float
+
+    Returns
+    -------
+    values, slopes, sizes : arrays of shape (p + m,)
+    """
     pieces, z = point.pieces, point.z
-    units = units_of(point.program)
     low, high = pieces.domain(lam)
     inside = np.repeat(np.clip(z, low, high), pieces.counts)
     kinks, slopes = pieces.kinks_at(lam), np.abs(pieces.slopes_at(lam))
@@ -215,20 +256,26 @@ def objective_scales(point: PrimalPoint, lam: float, value: float = 0.0) -> Scal
     upto = np.add.reduceat((kinks <= inside + near).astype(np.int64), pieces.ptr[:-1])
     first = pieces.slope_ptr[:-1]
     slope = np.maximum(slopes[first + below], slopes[first + upto])
-    values = np.abs(pieces.value(z, lam))
-    whole = float(values.sum() + slope @ size)
-    offset = offset_at(point.program, lam)[1]
-    wide = float(units.objective(lam))
-    sizes = whole + offset + NOISE / OBJECTIVE * wide
+    return np.abs(pieces.value(z, lam)), slope, size
+
+
+def errors_of_terms(point: PrimalPoint, terms: Array | float) -> Array:
+    """Return how far errors of the arithmetic may have moved parts of the objective.
+
+    Parameters
+    ----------
+    point : PrimalPoint
+    terms : float or array
+        What the parts were added up from.
+
+    Returns
+    -------
+    array of the shape of terms
+    """
     # A row is the sum of as many terms as there are nonzeros, the objective one of pairs.
+    z = point.z
     count = np.count_nonzero(z[: point.program.A.shape[1]]) + math.log2(len(z)) + 16.0
-    rounding = count * float(np.finfo(float).eps) / 2.0 * (whole + offset)
-    if 4.0 * abs(value) >= sizes:
-        return Scales(sizes, abs(value), rounding)
-    size = np.minimum(size, units.z(lam) + largest(np.abs(kinks), pieces))
-    strict = float(np.minimum(values, slope * size).sum() + slope @ size)
-    narrow = float(units.rounding(lam, strict + offset))
-    return Scales(sizes, strict + offset + NOISE / OBJECTIVE * narrow, rounding)
+    return np.asarray(count * float(np.finfo(float).eps) / 2.0 * terms)
 
 
 def feasibility_doubt(point: PrimalPoint, lam: float) -> str:
