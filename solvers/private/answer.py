@@ -41,7 +41,7 @@ def closed(problem: EmbeddingFit, params: SolveParams, value: float, gap: float)
 
 def _negligible(problem: EmbeddingFit, value: float) -> float:
     """Return a gap that rounding may leave: atoms that are far away may have no effect."""
-    nearest = float(np.square(problem.Phi - problem.mu).sum(axis=1).min())
+    nearest = problem.nearest_term
     return max(_ROUNDED * nearest, 2.0 * _MOVED * math.sqrt(value) * math.sqrt(nearest))
 
 

@@ -18,6 +18,7 @@ from conditional_misdps import draw_conditional
 from forged_proofs import restated_graph
 from free_misdps import draw_free
 from random_models import BOUNDED, case
+from second_opinion import second_opinion
 from segment_attacks import forgeries, merged
 from small_misdps import draw
 from test_attacks import CASES, solved
@@ -148,20 +149,6 @@ OTHERS = {
 }
 
 
-def verdict(folder, problem, result):
-    """Return the exact program's verdict on files, of which the problem's is written once."""
-    instance = folder / "p.npz"
-    if _WRITTEN.get(instance) != problem.fingerprint():
-        sparseopt.save(problem, instance)
-        _WRITTEN[instance] = problem.fingerprint()
-    sparseopt.save(result, folder / "r.json")
-    return exact.check(instance, folder / "r.json", 60.0)
-
-
-_WRITTEN = {}
-"""The fingerprints of the problems in files."""
-
-
 @cache
 def answered(name):
     problem = OTHERS[name](0)
@@ -174,14 +161,14 @@ def answered(name):
 @pytest.mark.parametrize(("name", "question"), QUICK)
 def test_shipped_instances_are_proven(tmp_path, name, question):
     problem = sparseopt.load(INSTANCES / f"{name}.npz")
-    found, why = verdict(tmp_path, problem, sparseopt.solve(problem, **question))
+    found, why = second_opinion(tmp_path, problem, sparseopt.solve(problem, **question))
     assert found == "proven", why
 
 
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize("seed", first(1, range(2)))
 def test_what_the_checker_verifies_is_proven(tmp_path, name, seed):
-    found, why = verdict(tmp_path, *solved(name, seed))
+    found, why = second_opinion(tmp_path, *solved(name, seed))
     assert found == "proven", why
 
 
@@ -189,13 +176,13 @@ def test_what_the_checker_verifies_is_proven(tmp_path, name, seed):
 @pytest.mark.parametrize("name", first(6, OTHERS))
 def test_the_other_families_are_proven_and_worse_answers_are_not(tmp_path, name):
     problem, result = answered(name)
-    found, why = verdict(tmp_path, problem, result)
+    found, why = second_opinion(tmp_path, problem, result)
     assert found == "proven", why
     step = 1e-3 if problem.sense == "max" else -1e-3
     promise = result.with_changes(bound=result.bound - step)
-    assert verdict(tmp_path, problem, promise)[0] != "proven"
+    assert second_opinion(tmp_path, problem, promise)[0] != "proven"
     better = result.with_changes(objective=result.objective + step, bound=result.bound + step)
-    assert verdict(tmp_path, problem, better)[0] == "refuted"
+    assert second_opinion(tmp_path, problem, better)[0] == "refuted"
 
 
 @pytest.mark.parametrize("seed", [1, 2, pytest.param(5, marks=pytest.mark.thorough), 43])
@@ -203,14 +190,14 @@ def test_variables_that_only_matrices_bound_are_given_ends(tmp_path, seed):
     """Multipliers are moved until such variables cost exactly nothing; 43 is infeasible."""
     problem = draw_free(seed)
     result = sparseopt.solve(problem, backend="misdp-bnb")
-    found, why = verdict(tmp_path, problem, result)
+    found, why = second_opinion(tmp_path, problem, result)
     assert found == "proven", why
     if result.status is Status.OPTIMAL:
         better = 1e-3 * max(1.0, abs(result.bound))
         promise = result.with_changes(bound=result.bound + better, objective=None)
-        assert verdict(tmp_path, problem, promise)[0] == "refuted"
+        assert second_opinion(tmp_path, problem, promise)[0] == "refuted"
         promise = result.with_changes(bound=result.bound + better, params=SolveParams(rel_gap=0.1))
-        assert verdict(tmp_path, problem, promise)[0] == "unproven"
+        assert second_opinion(tmp_path, problem, promise)[0] == "unproven"
 
 
 def test_a_selection_by_the_gaussian_kernel_is_the_best_of_all_supports(tmp_path):
@@ -222,10 +209,12 @@ def test_a_selection_by_the_gaussian_kernel_is_the_best_of_all_supports(tmp_path
         value = problem.objective(x)
         worse = result.with_changes(x=x, objective=value, bound=value)
         assert value < result.objective - 1e-6
-        assert verdict(tmp_path, problem, worse)[0] == "refuted"
-    assert verdict(tmp_path, problem, result.with_changes(x=2.0 * result.x))[0] == "refuted"
+        assert second_opinion(tmp_path, problem, worse)[0] == "refuted"
+    assert second_opinion(tmp_path, problem, result.with_changes(x=2.0 * result.x))[0] == "refuted"
     leaves = Certificate("leaves", {"mu": np.zeros(1)})
-    assert verdict(tmp_path, problem, result.with_changes(certificate=leaves))[0] == "unproven"
+    assert (
+        second_opinion(tmp_path, problem, result.with_changes(certificate=leaves))[0] == "unproven"
+    )
 
 
 @pytest.mark.parametrize("name", ["ising", "logarithms", "classes"])
@@ -233,7 +222,7 @@ def test_an_answer_for_other_weights_is_not_proven(tmp_path, name):
     problem, result = answered(f"{name} with weights")
     other = problem.with_changes(sample_weights=problem.sample_weights[::-1])
     lie = result.with_changes(problem=other, fingerprint=other.fingerprint())
-    assert verdict(tmp_path, other, lie)[0] != "proven"
+    assert second_opinion(tmp_path, other, lie)[0] != "proven"
     assert check(other, lie).verdict is Verdict.REFUTED
     assert check(problem, result).verdict is Verdict.VERIFIED
 
@@ -244,7 +233,7 @@ def test_bounds_are_read(tmp_path, model):
     for seed in (2, 5, 11):
         problem = case(model, seed, bounded=True)
         own = sparseopt.solve(problem)
-        found, why = verdict(tmp_path, problem, own)
+        found, why = second_opinion(tmp_path, problem, own)
         # Farkas multipliers that rounding has turned prove no end.
         early = own.path.stopped_by == "infeasible_below"
         assert found == "proven" or (found == "unproven" and early and "rounding" in why), why
@@ -253,7 +242,7 @@ def test_bounds_are_read(tmp_path, model):
         result = sparseopt.solve(problem.with_changes(bounds=None), lam=0.5)
         if result.x is not None and problem.residuals(result.x, 0.5)["bounds"] > 1e-3:
             lie = replace(result, problem=problem, fingerprint=problem.fingerprint())
-            assert verdict(tmp_path, problem, lie)[0] == "refuted"
+            assert second_opinion(tmp_path, problem, lie)[0] == "refuted"
 
 
 @pytest.mark.parametrize("scale", ["none", "n"])
@@ -263,7 +252,7 @@ def test_an_eliminated_intercept_is_proven(tmp_path, scale):
     problem = DantzigSelector(
         X, X[:, 0] + rng.normal(size=12), scale, sample_weights=counts, fit_intercept=True
     )
-    found, why = verdict(tmp_path, problem, sparseopt.solve(problem))
+    found, why = second_opinion(tmp_path, problem, sparseopt.solve(problem))
     assert found == "proven", why
 
 
@@ -289,7 +278,7 @@ def test_segments_that_are_right_at_both_ends_only_are_not_proven(tmp_path):
         result = sparseopt.solve(problem, lam_min=0.05)
         for _ in range(6):
             for _, lie in forgeries(problem, result, rng, {"merged": merged}):
-                found.append(verdict(tmp_path, problem, lie)[0])
+                found.append(second_opinion(tmp_path, problem, lie)[0])
     assert len(found) > 5
     assert "proven" not in found
 
@@ -298,7 +287,7 @@ def test_segments_that_are_right_at_both_ends_only_are_not_proven(tmp_path):
 def test_unbounded_and_infeasible_claims(tmp_path, seed):
     problem = draw(20 + seed)
     result = sparseopt.solve(problem)
-    found, why = verdict(tmp_path, problem, result)
+    found, why = second_opinion(tmp_path, problem, result)
     assert found in ("proven", "unproven"), why
 
 
@@ -308,18 +297,21 @@ def test_rays_beside_indicators_and_squares(tmp_path):
     problem = MISDP(c=[-1.0, -1.0], integer=[0], indicators=[row], **bounds)
     result = sparseopt.solve(problem)
     assert result.status is Status.UNBOUNDED
-    assert verdict(tmp_path, problem, result)[0] == "proven"
+    assert second_opinion(tmp_path, problem, result)[0] == "proven"
     held = {"x": np.array([1.0, -1.0]), "ray": np.array([0.0, 1.0])}
     false = result.with_changes(certificate=Certificate("ray", held))
-    assert verdict(tmp_path, problem, false)[0] != "proven"
+    assert second_opinion(tmp_path, problem, false)[0] != "proven"
     flat, bent = (
         MISDP(c=[0.0, -1.0], Q=np.diag(diagonal), **bounds) for diagonal in ([2.0, 0.0], [0.0, 2.0])
     )
     result = sparseopt.solve(flat)
-    assert verdict(tmp_path, flat, result)[0] == "proven"
+    assert second_opinion(tmp_path, flat, result)[0] == "proven"
     proof = result.certificate
     false = Result(status=Status.UNBOUNDED, certificate=proof, problem=bent, kind=bent.kind)
-    assert verdict(tmp_path, bent, false) == ("unproven", "the objective bends along the ray")
+    assert second_opinion(tmp_path, bent, false) == (
+        "unproven",
+        "the objective bends along the ray",
+    )
 
 
 @pytest.mark.thorough
@@ -384,10 +376,10 @@ def products():
 def test_products_and_weights_of_observations_are_proven(tmp_path):
     for problem, question in products():
         result = sparseopt.solve(problem, **question)
-        found, why = verdict(tmp_path, problem, result)
+        found, why = second_opinion(tmp_path, problem, result)
         assert found == "proven", (problem.kind, why)
         worse = result.with_changes(objective=result.objective + 1e-6, bound=result.bound + 1e-6)
-        assert verdict(tmp_path, problem, worse)[0] == "refuted"
+        assert second_opinion(tmp_path, problem, worse)[0] == "refuted"
 
 
 @pytest.mark.parametrize("miss", [0.0, 1e-8, 1e-15])
@@ -412,12 +404,12 @@ def test_rays_of_cones_and_matrices_are_exact(tmp_path, miss):
             kind=problem.kind,
             problem=problem,
         )
-        found, why = verdict(tmp_path, problem, result)
+        found, why = second_opinion(tmp_path, problem, result)
         assert (found == "proven") == (miss == 0.0), why
         back = result.with_changes(
             certificate=Certificate("ray", {**arrays, "ray": -arrays["ray"]})
         )
-        assert verdict(tmp_path, problem, back)[0] == "refuted"
+        assert second_opinion(tmp_path, problem, back)[0] == "refuted"
 
 
 def test_merged_integers(tmp_path):
@@ -426,7 +418,7 @@ def test_merged_integers(tmp_path):
         problem = truss_topology(seed=1, columns=2, rows=2, sizes=sizes)
         result = sparseopt.solve(problem, backend="misdp-bnb")
         assert "merged_into" in result.certificate.arrays
-        found, why = verdict(tmp_path, problem, result)
+        found, why = second_opinion(tmp_path, problem, result)
         assert found == expected, why
     problem = truss_topology(seed=1, columns=2, rows=2)
     result = sparseopt.solve(problem, backend="misdp-bnb")
@@ -437,7 +429,9 @@ def test_merged_integers(tmp_path):
         {"upper": np.minimum(arrays["upper"], 1.0)},
     ):
         false = Certificate("misdp-leaves", {**arrays, **lie})
-        assert verdict(tmp_path, problem, result.with_changes(certificate=false))[0] != "proven"
+        assert (
+            second_opinion(tmp_path, problem, result.with_changes(certificate=false))[0] != "proven"
+        )
 
 
 def ring_of_seven():
@@ -449,7 +443,7 @@ def ring_of_seven():
 def test_boxes_left_out_by_symmetry(tmp_path):
     problem = ring_of_seven()
     result = sparseopt.solve(problem, backend="misdp-bnb")
-    found, why = verdict(tmp_path, problem, result)
+    found, why = second_opinion(tmp_path, problem, result)
     assert found == "proven", why
     arrays = dict(result.certificate.arrays)
     moves, lines, by = (arrays[f"images_{name}"] for name in ("variables", "lines", "by"))
@@ -466,7 +460,7 @@ def test_boxes_left_out_by_symmetry(tmp_path):
         {name: arrays[f"images_{name}"] for name in ("lower", "upper")},
     ):
         false = result.with_changes(certificate=Certificate("misdp-leaves", {**arrays, **lie}))
-        assert verdict(tmp_path, problem, false)[0] != "proven", lie
+        assert second_opinion(tmp_path, problem, false)[0] != "proven", lie
         assert check(problem, false).verdict is not Verdict.VERIFIED, lie
 
 
@@ -481,7 +475,7 @@ def test_symmetries_that_change_signs(tmp_path):
     model.objective((t, 1.0))
     problem = model.build()
     result = sparseopt.solve(problem, backend="misdp-bnb")
-    found, why = verdict(tmp_path, problem, result)
+    found, why = second_opinion(tmp_path, problem, result)
     assert found == "proven", why
     arrays = dict(result.certificate.arrays)
     lines = arrays["images_lines"]
@@ -491,7 +485,7 @@ def test_symmetries_that_change_signs(tmp_path):
         {"images_lines": np.where(lines < 0, lines - 1, lines)},
     ):
         false = result.with_changes(certificate=Certificate("misdp-leaves", {**arrays, **lie}))
-        assert verdict(tmp_path, problem, false)[0] != "proven", lie
+        assert second_opinion(tmp_path, problem, false)[0] != "proven", lie
         assert check(problem, false).verdict is not Verdict.VERIFIED, lie
 
 
@@ -513,7 +507,7 @@ def test_mirrors(tmp_path):
     model.objective((t, 1.0))
     problem = model.build()
     result = sparseopt.solve(problem, backend="misdp-bnb")
-    found, why = verdict(tmp_path, problem, result)
+    found, why = second_opinion(tmp_path, problem, result)
     assert found == "proven", why
     arrays = dict(result.certificate.arrays)
     turned, changed = arrays["mirror_variables"], arrays["mirror_lines"]
@@ -526,7 +520,7 @@ def test_mirrors(tmp_path):
         none,
     ):
         false = result.with_changes(certificate=Certificate("misdp-leaves", {**arrays, **lie}))
-        assert verdict(tmp_path, problem, false)[0] != "proven", lie
+        assert second_opinion(tmp_path, problem, false)[0] != "proven", lie
         assert check(problem, false).verdict is not Verdict.VERIFIED, lie
 
 
@@ -557,7 +551,7 @@ def test_mirrors_have_two_signs(tmp_path):
         false = true.with_changes(
             x=half.x, objective=half.objective, bound=half.bound, certificate=certificate
         )
-        assert verdict(tmp_path, whole, false)[0] == "refuted", signs
+        assert second_opinion(tmp_path, whole, false)[0] == "refuted", signs
         assert check(whole, false).verdict is Verdict.REFUTED, signs
 
 
@@ -565,7 +559,7 @@ def test_rows_by_symmetry(tmp_path, monkeypatch):
     monkeypatch.setattr("sparseopt.solvers.misdp.reductions.symmetry.SYMMETRY_GROUP", 1)
     problem = ring_of_seven()
     result = sparseopt.solve(problem, backend="misdp-bnb")
-    found, why = verdict(tmp_path, problem, result)
+    found, why = second_opinion(tmp_path, problem, result)
     assert found == "proven", why
     arrays = dict(result.certificate.arrays)
     moves, lines = arrays["symmetry_variables"], arrays["symmetry_lines"]
@@ -582,14 +576,14 @@ def test_rows_by_symmetry(tmp_path, monkeypatch):
         {"symmetry_leaders": arrays["symmetry_leaders"][1:]},
     ):
         false = result.with_changes(certificate=Certificate("misdp-leaves", {**arrays, **lie}))
-        assert verdict(tmp_path, problem, false)[0] != "proven", lie
+        assert second_opinion(tmp_path, problem, false)[0] != "proven", lie
         assert check(problem, false).verdict is not Verdict.VERIFIED, lie
 
 
 def test_other_solutions_of_integer_programs(tmp_path):
     plain = MISDP(c=[1.0, -1.0], lower=[0.0, 0.0], upper=[1.0, 3.0], integer=[0, 1])
     result = sparseopt.solve(plain, backend="misdp-bnb", options={"solutions": 3})
-    found, why = verdict(tmp_path, plain, result)
+    found, why = second_opinion(tmp_path, plain, result)
     assert found == "proven" and "outside its pool of 3 nothing is better than -2" in why
     arrays = result.certificate.arrays
     values = arrays["pool_objective"]
@@ -604,7 +598,7 @@ def test_other_solutions_of_integer_programs(tmp_path):
         {"pool_x": arrays["pool_x"] + [0.0, 1.0]},
     ):
         false = result.with_changes(certificate=Certificate("misdp-leaves", {**arrays, **lie}))
-        assert verdict(tmp_path, plain, false)[0] != "proven"
+        assert second_opinion(tmp_path, plain, false)[0] != "proven"
         assert check(plain, false).verdict is not Verdict.VERIFIED
 
 
@@ -613,7 +607,7 @@ def test_other_solutions_of_integer_programs(tmp_path):
 def test_indicators_and_quadratic_objectives(tmp_path, seed):
     problem = draw_conditional(seed)
     result = sparseopt.solve(problem, backend="misdp-bnb")
-    found, why = verdict(tmp_path, problem, result)
+    found, why = second_opinion(tmp_path, problem, result)
     # What nothing bounds but rules that it does not have is left.
     assert found == ("unproven" if seed == 3 else "proven"), why
     if result.status is not Status.OPTIMAL:
@@ -629,7 +623,7 @@ def test_points_that_break_an_indicator_are_refuted(tmp_path, seed):
     result = sparseopt.solve(free, backend="misdp-bnb")
     assert problem.residuals(result.x)["indicators"] >= 1e-3
     lie = replace(result, problem=problem, fingerprint=problem.fingerprint())
-    assert verdict(tmp_path, problem, lie)[0] == "refuted"
+    assert second_opinion(tmp_path, problem, lie)[0] == "refuted"
 
 
 def _readable(problem, result):
@@ -639,7 +633,7 @@ def _readable(problem, result):
 
             def judged(folder, lie=lie):
                 try:
-                    return verdict(folder, problem, lie)[0]
+                    return second_opinion(folder, problem, lie)[0]
                 except (TypeError, ValueError, KeyError, exact.Unreadable):
                     return "unreadable"
 
@@ -657,9 +651,9 @@ def test_a_matrix_that_is_all_but_singular_beside_its_entries_is_no_violation(tm
         return MISDP([1.0], lower=[0.0], upper=[1.0], integer=[0], blocks=[block])
 
     result = sparseopt.solve(problem(0.0))
-    assert verdict(tmp_path, problem(0.0), result)[0] == "proven"
+    assert second_opinion(tmp_path, problem(0.0), result)[0] == "proven"
     other = result.with_changes(problem=problem(1e-3), fingerprint=None)
-    assert verdict(tmp_path, problem(1e-3), other)[0] == "refuted"
+    assert second_opinion(tmp_path, problem(1e-3), other)[0] == "refuted"
 
 
 @pytest.mark.parametrize(
@@ -675,7 +669,7 @@ def test_a_matrix_that_is_all_but_singular_beside_its_entries_is_no_violation(tm
 )
 def test_a_malformed_result_is_unreadable(tmp_path, change):
     problem, result = solved("tables", 0)
-    verdict(tmp_path, problem, result)
+    second_opinion(tmp_path, problem, result)
     text = (tmp_path / "r.json").read_text()
     if '"x": null' in text:
         text = text.replace('"x": null', '"x": {"dtype": "float64", "shape": [0], "data": []}')
@@ -688,15 +682,15 @@ def test_a_malformed_result_is_unreadable(tmp_path, change):
 def test_a_point_without_a_bound_is_no_proof_and_no_lie(tmp_path):
     problem = STRS(np.diag([1.0, 2.0]), d=1)
     result = sparseopt.solve(problem).with_changes(bound=None, certificate=None)
-    assert verdict(tmp_path, problem, result)[0] == "refuted"
+    assert second_opinion(tmp_path, problem, result)[0] == "refuted"
     found = result.with_changes(status=Status.FEASIBLE, limit=Limit.TIME)
-    assert verdict(tmp_path, problem, found) == ("unproven", "no bound is stated")
+    assert second_opinion(tmp_path, problem, found) == ("unproven", "no bound is stated")
     assert check(problem, found).verdict is Verdict.UNPROVEN
 
 
 def test_an_array_that_is_there_twice_is_unreadable(tmp_path):
     problem, result = solved("tables", 0)
-    verdict(tmp_path, problem, result)
+    second_opinion(tmp_path, problem, result)
     with zipfile.ZipFile(tmp_path / "p.npz", "a") as archive:
         archive.writestr("values", archive.read("values.npy"))
     with pytest.raises(exact.Unreadable, match="twice"):
@@ -725,17 +719,17 @@ def test_boxes_whose_ends_are_no_integers_hold_those_between(tmp_path, off):
             problem=problem,
         )
 
-    assert verdict(tmp_path, problem, claim([1.0, 0.0], [1.0, 1.0]))[0] == "proven"
-    assert verdict(tmp_path, problem, claim([1.0, 0.0], [1.0 + off, 1.0]))[0] == "proven"
+    assert second_opinion(tmp_path, problem, claim([1.0, 0.0], [1.0, 1.0]))[0] == "proven"
+    assert second_opinion(tmp_path, problem, claim([1.0, 0.0], [1.0 + off, 1.0]))[0] == "proven"
     # The only box ends before the one integer point that is better.
-    assert verdict(tmp_path, problem, claim([0.0, 0.0], [off, off]))[0] != "proven"
+    assert second_opinion(tmp_path, problem, claim([0.0, 0.0], [off, off]))[0] != "proven"
 
 
 @pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("seed", [2, 5, 8])
 def test_neighbours_that_no_budget_takes_are_the_best(tmp_path, seed):
     problem, result = solved("gaussian graph", seed)
-    assert verdict(tmp_path, problem, result)[0] == "proven"
+    assert second_opinion(tmp_path, problem, result)[0] == "proven"
     supports, ptr, unused = result.path.supports, result.path.ptr, 0
     for j, size in enumerate(problem.candidates.sizes):
         for k in range(1, size):
@@ -743,7 +737,7 @@ def test_neighbours_that_no_budget_takes_are_the_best(tmp_path, seed):
             other[ptr[j] + k] = supports[ptr[j] + k - 1]
             false = restated_graph(problem, result, other)
             if np.allclose(false.path.objective, result.path.objective, rtol=1e-12):
-                assert verdict(tmp_path, problem, false)[0] != "proven"
+                assert second_opinion(tmp_path, problem, false)[0] != "proven"
                 unused += 1
     assert unused
 
@@ -756,7 +750,7 @@ def test_spins_that_neighbours_separate_in_part_are_proven(tmp_path):
     problem = L0GraphicalModel(X, Candidates.window(5, 3), loss="ising")
     result = sparseopt.solve(problem)
     assert result.verdict is Verdict.VERIFIED
-    assert verdict(tmp_path, problem, result)[0] == "proven"
+    assert second_opinion(tmp_path, problem, result)[0] == "proven"
 
 
 def test_multipliers_near_lam_zero_are_mended_to_what_a_bound_allows(tmp_path):
@@ -770,7 +764,7 @@ def test_multipliers_near_lam_zero_are_mended_to_what_a_bound_allows(tmp_path):
     y = [-0.1248912, 1.260492, -1.71733862, 0.31413266]
     bounds = [[0.0, 0.0], [1.3e11, 1.1e12]]
     problem = LADLasso(X, y, fit_intercept=False, bounds=bounds)
-    assert verdict(tmp_path, problem, sparseopt.solve(problem))[0] == "proven"
+    assert second_opinion(tmp_path, problem, sparseopt.solve(problem))[0] == "proven"
 
 
 def separable(seed):
@@ -789,13 +783,13 @@ def test_which_neighbours_separate_a_node_is_proven(tmp_path, seed):
     problem, result = separable(seed)
     flags, masks = np.asarray(result.path.separated), np.asarray(result.path.supports)
     assert flags.any() and (masks[~flags] > 0).any()
-    assert verdict(tmp_path, problem, result)[0] == "proven"
+    assert second_opinion(tmp_path, problem, result)[0] == "proven"
     lies = [int(np.argmax(flags)), int(np.argmax(~flags & (masks > 0)))]
     for at in lies:
         false = flags.copy()
         false[at] = ~false[at]
         claim = result.with_changes(path=replace(result.path, separated=false))
-        assert verdict(tmp_path, problem, claim)[0] != "proven"
+        assert second_opinion(tmp_path, problem, claim)[0] != "proven"
 
 
 @pytest.mark.thorough
@@ -803,11 +797,11 @@ def test_an_objective_has_the_margin_of_its_terms_however_many_variables_there_a
     """By 1e-7 of it: less than 1e-9 for each of 300 variables, which the checker does not allow."""
     problem = STRS(np.diag(np.linspace(1.0, 2.0, 300)), d=2)
     result = sparseopt.solve(problem)
-    assert verdict(tmp_path, problem, result)[0] == "proven"
+    assert second_opinion(tmp_path, problem, result)[0] == "proven"
     off = result.objective * (1.0 - 1e-7)
     for more in ({}, {"bound": off}):
         claim = result.with_changes(objective=off, **more)
-        assert verdict(tmp_path, problem, claim)[0] == "refuted"
+        assert second_opinion(tmp_path, problem, claim)[0] == "refuted"
         assert check(problem, claim).verdict is Verdict.REFUTED
 
 
@@ -823,10 +817,10 @@ def test_a_point_beyond_a_bound_has_no_better_objective(tmp_path):
     )
     result = sparseopt.solve(problem).with_changes(trace=())
     x = np.array([1e-3, 1e7, 1e7])
-    assert verdict(tmp_path, problem, result.with_changes(x=x))[0] == "proven"
+    assert second_opinion(tmp_path, problem, result.with_changes(x=x))[0] == "proven"
     better = -1e-3 - 1e-8
     false = result.with_changes(x=np.append(-better, x[1:]), objective=better, bound=better)
-    assert verdict(tmp_path, problem, false)[0] != "proven"
+    assert second_opinion(tmp_path, problem, false)[0] != "proven"
     assert check(problem, false).verdict is not Verdict.VERIFIED
 
 
@@ -863,7 +857,7 @@ def test_costs_of_a_standard_form_have_the_length_of_the_problem(tmp_path):
                 kind=problem.kind,
                 problem=problem,
             )
-            assert verdict(tmp_path, problem, claim)[0] == "refuted"
+            assert second_opinion(tmp_path, problem, claim)[0] == "refuted"
 
 
 def test_bounds_of_no_size_prove_nothing(tmp_path):
@@ -884,7 +878,7 @@ def test_bounds_of_no_size_prove_nothing(tmp_path):
         claim = result.with_changes(
             x=x, objective=value, bound=value, certificate=certificate, trace=()
         )
-        assert verdict(tmp_path, problem, claim)[0] == "refuted"
+        assert second_opinion(tmp_path, problem, claim)[0] == "refuted"
         assert check(problem, claim).verdict is Verdict.REFUTED
 
 
@@ -915,7 +909,7 @@ def test_merged_variables_are_multiples_by_whole_numbers(tmp_path):
         kind=problem.kind,
         problem=problem,
     )
-    assert verdict(tmp_path, problem, claim)[0] == "refuted"
+    assert second_opinion(tmp_path, problem, claim)[0] == "refuted"
     assert check(problem, claim).verdict is Verdict.REFUTED
 
 
@@ -923,7 +917,7 @@ def test_all_that_a_point_of_columns_states_is_looked_at(tmp_path):
     """A CLIME at one lam: its bound, multipliers, and the lengths of x and nu."""
     problem = CLIME(np.cov(np.random.default_rng(0).normal(size=(20, 3)), rowvar=False))
     result = sparseopt.solve(problem, lam=0.5)
-    assert verdict(tmp_path, problem, result)[0] == "proven"
+    assert second_opinion(tmp_path, problem, result)[0] == "proven"
     nu = result.certificate.arrays["nu"]
     longer = Certificate("dual", {"nu": np.append(nu, 0.0)})
     for changes in (
@@ -935,7 +929,7 @@ def test_all_that_a_point_of_columns_states_is_looked_at(tmp_path):
         {"certificate": longer, "duals": {"rows": longer.arrays["nu"]}},
     ):
         claim = result.with_changes(**changes)
-        assert verdict(tmp_path, problem, claim)[0] == "refuted", changes
+        assert second_opinion(tmp_path, problem, claim)[0] == "refuted", changes
 
 
 @pytest.mark.thorough(after=1)
@@ -954,10 +948,10 @@ def test_a_problem_without_an_optimum_has_no_finite_bound(tmp_path, status):
         )
         result = sparseopt.solve(problem)
         assert (result.status.value, result.verdict) == (status, Verdict.VERIFIED)
-        assert verdict(tmp_path, problem, result)[0] == "proven"
+        assert second_opinion(tmp_path, problem, result)[0] == "proven"
         for changes in ({"bound": 0.5}, {"objective": 0.5}, {"bound": 0.5, "objective": 0.5}):
             claim = result.with_changes(**changes)
-            assert verdict(tmp_path, problem, claim)[0] == "refuted"
+            assert second_opinion(tmp_path, problem, claim)[0] == "refuted"
             assert check(problem, claim).verdict is Verdict.REFUTED
 
 
@@ -969,9 +963,9 @@ def test_a_point_has_no_more_neighbours_than_the_budget(tmp_path):
     choice[0, 1:] = True
     problem = L0GraphicalModel(X, choice, budget=1)
     result = sparseopt.solve(problem)
-    assert verdict(tmp_path, problem, result)[0] == "proven"
+    assert second_opinion(tmp_path, problem, result)[0] == "proven"
     claim = result.with_changes(x=np.full(2, 0.5 * np.sum(result.x)))
-    assert verdict(tmp_path, problem, claim)[0] == "refuted"
+    assert second_opinion(tmp_path, problem, claim)[0] == "refuted"
     assert check(problem, claim).verdict is Verdict.REFUTED
 
 
@@ -979,7 +973,7 @@ def test_sizes_that_are_proven_are_called_so(tmp_path):
     M = np.random.default_rng(0).normal(size=(5, 5))
     problem = STRSPath(M + M.T, d_max=3)
     result = sparseopt.solve(problem)
-    assert verdict(tmp_path, problem, result)[0] == "proven"
+    assert second_opinion(tmp_path, problem, result)[0] == "proven"
     for changes in (
         {"certified": np.array([True, False, True])},
         {"certified": np.ones(2, dtype=bool)},
@@ -987,7 +981,7 @@ def test_sizes_that_are_proven_are_called_so(tmp_path):
     ):
         claim = result.with_changes(path=replace(result.path, **changes))
         try:
-            assert verdict(tmp_path, problem, claim)[0] == "refuted"
+            assert second_opinion(tmp_path, problem, claim)[0] == "refuted"
         except sparseopt.ProblemError:
             assert "variables" in changes or len(changes["certified"]) < 3
 
@@ -1021,7 +1015,7 @@ def test_a_merged_variable_is_no_indicator(tmp_path):
             trace=(),
             certificate=Certificate("misdp-leaves", {**arrays, "rows": np.array([[0.0, row]])}),
         )
-        assert verdict(tmp_path, problem, claim)[0] != "proven"
+        assert second_opinion(tmp_path, problem, claim)[0] != "proven"
         assert check(problem, claim).verdict is not Verdict.VERIFIED
 
 
@@ -1029,7 +1023,7 @@ def test_a_merged_variable_is_no_indicator(tmp_path):
 def test_what_a_path_says_of_its_problem_is_true(tmp_path, name):
     """Its kind, nodes, candidates, loss, scaling and ridge, in the file itself."""
     problem, result = solved(name)
-    assert verdict(tmp_path, problem, result)[0] == "proven"
+    assert second_opinion(tmp_path, problem, result)[0] == "proven"
     text = (tmp_path / "r.json").read_text()
     path = json.loads(text)["path"] or {}
     changes = (
@@ -1062,10 +1056,10 @@ def test_of_two_sets_that_separate_the_worse_one_is_not_the_table_s(tmp_path):
         candidates[node, others] = True
     problem = L0GraphicalModel(X, Candidates.from_mask(candidates), loss="ising")
     result = sparseopt.solve(problem)
-    assert verdict(tmp_path, problem, result)[0] == "proven"
+    assert second_opinion(tmp_path, problem, result)[0] == "proven"
     supports = np.array(result.path.supports)
     assert supports[14] == 6
     supports[14] = 3
     false = result.with_changes(path=replace(result.path, supports=supports))
-    assert verdict(tmp_path, problem, false)[0] != "proven"
+    assert second_opinion(tmp_path, problem, false)[0] != "proven"
     assert check(problem, false).verdict is not Verdict.VERIFIED

@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from raw_data import case
+from second_opinion import second_opinion
 from thorough import first
 
 import sparseopt
-from sparseopt import exact
 from sparseopt.problems import ParametricLP
 from sparseopt.result import Certificate, Verdict
 
@@ -40,13 +40,6 @@ ENDS = [
     ("clime", "offset", 410001),
 ]
 """Paths that end by themselves, of one or several columns, and one with a very short segment."""
-
-
-def second_opinion(tmp_path, problem, result):
-    files = tmp_path / "instance.npz", tmp_path / "result.json"
-    sparseopt.save(problem, files[0])
-    sparseopt.save(result, files[1])
-    return exact.check(*files, 60.0)
 
 
 @pytest.mark.parametrize("model, kind, seed", first(3, CANCELLING))

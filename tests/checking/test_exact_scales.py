@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from test_exact import verdict
+from second_opinion import second_opinion
 from thorough import first
 
 import sparseopt
@@ -137,8 +137,8 @@ def test_a_proof_holds_in_all_units(tmp_path, kind, size):
     problem, result, sizes, powers = answered(kind)
     most = WITHIN.get(kind, 780)
     other, claim = rescaled(problem, result, sizes, powers, 2 * (size * most // 780 // 2))
-    found = verdict(tmp_path, other, claim)
+    found = second_opinion(tmp_path, other, claim)
     assert found[0] == "proven", found[1]
     better = abs(claim.objective) * (1.0 if problem.sense == "min" else -1.0)
     worse = claim.with_changes(bound=claim.objective + 0.25 * better)
-    assert verdict(tmp_path, other, worse)[0] != "proven"
+    assert second_opinion(tmp_path, other, worse)[0] != "proven"

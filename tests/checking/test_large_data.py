@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from test_exact import verdict
+from second_opinion import second_opinion
 
 import sparseopt
 from sparseopt import Certificate, Result, SolveParams, Status, Verdict
@@ -135,7 +135,7 @@ def test_a_worse_point_is_not_verified(draw, large):
 @pytest.mark.parametrize("draw", [*FALSE, row])
 def test_nor_is_it_proven_exactly(tmp_path, draw, large):
     problem, claim = draw(large)
-    assert verdict(tmp_path, problem, claim)[0] != "proven"
+    assert second_opinion(tmp_path, problem, claim)[0] != "proven"
 
 
 def nearly_equal_columns(size):
@@ -173,12 +173,12 @@ def test_nor_do_small_data_widen_one(tmp_path, size):
     M = np.random.default_rng(0).normal(size=(5, 5))
     problem = STRS(size * (M + M.T), d=2)
     result = sparseopt.solve(problem)
-    assert (result.verdict, verdict(tmp_path, problem, result)[0]) == ("verified", "proven")
+    assert (result.verdict, second_opinion(tmp_path, problem, result)[0]) == ("verified", "proven")
     claim = stated(problem, result, np.eye(5)[0])
     assert check(problem, claim).verdict is not Verdict.VERIFIED
-    assert verdict(tmp_path, problem, claim)[0] != "proven"
+    assert second_opinion(tmp_path, problem, claim)[0] != "proven"
 
 
 def test_zeros_are_proven_exactly(tmp_path):
     problem = STRS(np.zeros((4, 4)), d=2)
-    assert verdict(tmp_path, problem, sparseopt.solve(problem))[0] == "proven"
+    assert second_opinion(tmp_path, problem, sparseopt.solve(problem))[0] == "proven"

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from random_attacks import random_problem, stated_point
 from scipy.optimize import linprog
+from second_opinion import second_opinion
 from segment_attacks import ATTACKS, Editor, forgeries, restated
-from test_exact import verdict
 from thorough import first
 
 import sparseopt
@@ -24,7 +24,7 @@ def believed(tmp_path, problem, claim):
     """Return which of the two checkers believe a claim."""
     claim = claim.with_changes(problem=problem, kind=problem.kind, trace=())
     verified = check(problem, claim).verdict is Verdict.VERIFIED
-    return verified, verdict(tmp_path, problem, claim)[0] == "proven"
+    return verified, second_opinion(tmp_path, problem, claim)[0] == "proven"
 
 
 def linear_program(loose, seed=0):

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 from scipy.optimize import minimize
-from test_exact import verdict
+from second_opinion import second_opinion
 
 import sparseopt
 from sparseopt.problems import SparseLogisticRegression
@@ -55,7 +55,7 @@ def test_the_second_best_support_is_not_the_best(tmp_path, large):
     result = sparseopt.solve(problem)
     false = result.with_changes(x=second, objective=value, bound=value, trace=())
     assert sparseopt.check(problem, false).verdict.value != "verified"
-    assert verdict(tmp_path, problem, false)[0] != "proven"
+    assert second_opinion(tmp_path, problem, false)[0] != "proven"
 
 
 @pytest.mark.parametrize("large", [1e16, 1e20])
@@ -66,7 +66,7 @@ def test_an_objective_is_measured_by_the_other_rows(tmp_path, large):
     value = 0.9 * problem.objective(x)
     false = result.with_changes(x=x, objective=value, bound=min(value, result.bound), trace=())
     assert sparseopt.check(problem, false).verdict.value != "verified"
-    assert verdict(tmp_path, problem, false)[0] != "proven"
+    assert second_opinion(tmp_path, problem, false)[0] != "proven"
 
 
 @pytest.mark.parametrize("intercept", [False, True])
@@ -75,7 +75,7 @@ def test_our_own_answers_stay_verified(tmp_path, large, intercept):
     problem = regression(large, intercept=intercept)
     result = sparseopt.solve(problem)
     assert result.verdict.value == "verified"
-    assert verdict(tmp_path, problem, result)[0] == "proven"
+    assert second_opinion(tmp_path, problem, result)[0] == "proven"
 
 
 def test_weights_of_all_sizes_stay_verified(tmp_path):
@@ -87,4 +87,4 @@ def test_weights_of_all_sizes_stay_verified(tmp_path):
         problem = SparseLogisticRegression(problem.X, problem.y, k=2, **options)
         result = sparseopt.solve(problem)
         assert result.verdict.value == "verified"
-        assert verdict(tmp_path, problem, result)[0] == "proven"
+        assert second_opinion(tmp_path, problem, result)[0] == "proven"

@@ -3,22 +3,17 @@
 import numpy as np
 import pytest
 from rewritten_misdps import WAYS, complaint
+from second_opinion import second_opinion
 from thorough import first
 
 import sparseopt
-from sparseopt import Certificate, Limit, Status, exact
+from sparseopt import Certificate, Limit, Status
 from sparseopt.problems import MISDP, SecondOrderCone, SemidefiniteBlock
 from sparseopt.problems.misdp.cones import pack_symmetric
 
 
 def verdict(problem, result):
     return sparseopt.check(problem, result).verdict.value
-
-
-def exactly(problem, result, directory):
-    sparseopt.save(problem, directory / "p.npz")
-    sparseopt.save(result, directory / "r.json")
-    return exact.check(directory / "p.npz", directory / "r.json")[0]
 
 
 def one_leaf(problem, x, value):
@@ -85,7 +80,7 @@ def test_integers_that_only_a_large_line_would_allow_are_refuted(tmp_path):
     assert verdict(problem, result) == "verified"
     forged = one_leaf(problem, [1.0, 0.0, 0.0], 1.0)
     assert verdict(problem, forged) == "refuted"
-    assert exactly(problem, forged, tmp_path) == "refuted"
+    assert second_opinion(tmp_path, problem, forged)[0] == "refuted"
 
 
 def test_lines_of_what_cancels_are_no_better_for_it():
@@ -129,7 +124,7 @@ def test_entries_of_a_cone_are_no_better_for_a_large_one(rotated, tmp_path):
     assert verdict(problem, result) == "verified"
     forged = one_leaf(problem, [1.0, 1.0, 1.0], 2.0)
     assert verdict(problem, forged) == "refuted"
-    assert exactly(problem, forged, tmp_path) == "refuted"
+    assert second_opinion(tmp_path, problem, forged)[0] == "refuted"
 
 
 def test_a_matrix_of_far_lines_has_rank_one_in_each():
@@ -165,7 +160,7 @@ def test_rows_are_no_better_for_a_coefficient_that_is_large(tmp_path):
     assert sparseopt.solve(problem).objective == 0.0
     forged = one_leaf(problem, [1.0, 0.0], 1.0)
     assert verdict(problem, forged) != "verified"
-    assert exactly(problem, forged, tmp_path) == "refuted"
+    assert second_opinion(tmp_path, problem, forged)[0] == "refuted"
 
 
 @pytest.mark.parametrize("power", [-8, -4, 0, 4, 8])
@@ -197,7 +192,7 @@ def test_objectives_are_not_measured_by_an_offset_that_cancels(tmp_path):
     result = sparseopt.solve(problem)
     assert (result.status, result.objective) == (Status.OPTIMAL, 0.0)
     assert verdict(problem, result) == "verified"
-    assert exactly(problem, result, tmp_path) == "proven"
+    assert second_opinion(tmp_path, problem, result)[0] == "proven"
     for x, value in ((2.0**40, 500.0), (2.0**40 + 1.0, 1.0)):
         false = result.with_changes(x=np.array([x]), objective=value, bound=value, trace=())
         assert verdict(problem, false) == "refuted"
@@ -225,7 +220,7 @@ def test_points_of_a_pool_are_in_order_and_have_their_objectives(tmp_path):
     result = sparseopt.solve(problem, options={"solutions": 3})
     assert [point.objective for point in result.pool] == [0.0, 1.0, 2.0]
     assert verdict(problem, result) == "verified"
-    assert exactly(problem, result, tmp_path) == "proven"
+    assert second_opinion(tmp_path, problem, result)[0] == "proven"
     arrays = result.certificate.arrays
     order = [1, 0, 2]
     others = {name: arrays[name][order] for name in ("pool_x", "pool_objective")}
@@ -233,7 +228,7 @@ def test_points_of_a_pool_are_in_order_and_have_their_objectives(tmp_path):
     for changes in (others, moved):
         false = result.with_changes(certificate=Certificate("misdp-leaves", {**arrays, **changes}))
         assert verdict(problem, false) == "refuted"
-        assert exactly(problem, false, tmp_path) == "refuted"
+        assert second_opinion(tmp_path, problem, false)[0] == "refuted"
 
 
 @pytest.mark.parametrize("seed", first(2, range(25)))

@@ -49,11 +49,10 @@ class EmbeddingFitVerifier:
         a = np.maximum(0.0, result.x)
         a = a / math.fsum(a)
         proven, margin, value = _gradient_bound(problem, a, precise=False)
-        lengths = np.linalg.norm(problem.Phi - problem.mu, axis=1)
-        allowed = SUM * _reach(value, float(np.square(lengths).min()))
+        allowed = SUM * _reach(value, problem.nearest_term)
         if margin > allowed:
             proven, margin, value = _gradient_bound(problem, a, precise=True)
-        scale = float(lengths.max()) + 2.0 * float(np.linalg.norm(problem.mu))
+        scale = math.sqrt(problem.largest_term) + 2.0 * float(np.linalg.norm(problem.mu))
         unit = max(problem.largest_term, _EPSILON * scale * scale, np.finfo(float).tiny)
         findings.measure("bound", max(0.0, result.bound - proven) / unit)
         if result.bound - proven > FEASIBILITY * unit:
@@ -80,7 +79,7 @@ class EmbeddingFitVerifier:
         total = math.fsum(inside) if np.isfinite(inside).all() else math.nan
         if not total > 0.0:
             total = 1.0
-        nearest = float(np.square(problem.Phi - problem.mu).sum(axis=1).min())
+        nearest = problem.nearest_term
         value, rounding = _squared_distance(problem, inside, total, precise=False)
         if rounding > OBJECTIVE * _reach(value, nearest):
             value, rounding = _squared_distance(problem, inside, total, precise=True)
@@ -116,17 +115,18 @@ def _gradient_bound(
     problem: EmbeddingFit, a: Array, *, precise: bool
 ) -> tuple[float, float, float]:
     """Return the bound that the gradient at a proves, its rounding errors, and the objective."""
-    rows, columns = problem.Phi.shape
+    support, columns = np.flatnonzero(a), problem.Phi.shape[1]
     points = problem.Phi - problem.mu
-    lengths = np.linalg.norm(points, axis=1)
+    lengths = np.sqrt(np.einsum("ij,ij->i", points, points))
+    weighted = float(a @ lengths)
     if precise:
-        r, errors = combination(problem.Phi.T, a, problem.mu, precise=True)
+        r, errors = combination(problem.Phi[support].T, a[support], problem.mu, precise=True)
         # The weights sum up to 1 but for a rounding error each.
-        moved = float(np.linalg.norm(errors)) + abs(math.fsum([*a, -1.0])) * float(a @ lengths)
+        moved = float(np.linalg.norm(errors)) + abs(math.fsum([*a[support], -1.0])) * weighted
     else:
-        r = points.T @ a
-        # Points and weights are off by a rounding error each, r by those of a sum of `rows` terms.
-        moved = 2.0 * (rows + 4) * _EPSILON * float(a @ lengths)
+        r = a[support] @ points[support]
+        # Points and weights are off by a rounding error each, r by those of a sum of the support.
+        moved = 2.0 * (len(support) + 4) * _EPSILON * weighted
     at, rest = points @ r, float(np.linalg.norm(r))
     value = rest * rest
     errors = lengths * (moved + 2.0 * (columns + 4) * _EPSILON * (rest + moved))
@@ -139,5 +139,7 @@ def _squared_distance(
     problem: EmbeddingFit, weights: Array, total: float, *, precise: bool
 ) -> tuple[float, float]:
     """Return the objective of weights over their total, and a bound of its rounding errors."""
-    shares = DoubleDouble(weights) / total if precise else weights / total
-    return square(*combination(problem.Phi.T, shares, problem.mu, precise=precise))
+    support = np.flatnonzero(weights)
+    taken = weights[support]
+    shares = DoubleDouble(taken) / total if precise else taken / total
+    return square(*combination(problem.Phi[support].T, shares, problem.mu, precise=precise))

@@ -150,9 +150,10 @@ class Report:
         self.rel_gap, self.count, self.notes = exact(rel_gap), 0, []
         self.worst = {"outside the constraints": 0.0, "objective": 0.0, "gap": 0.0}
 
-    def note(self, name, margin, wide, narrow, text, rounding=ZERO):
+    def note(self, name, margin, wide, narrow, text, rounding=None):
         self.worst[name] = max(self.worst[name], near(margin))
-        within(margin, wide, narrow, text, rounding)
+        off = rounding is not None and margin > wide
+        within(margin, wide, narrow, text, rounding() if off else ZERO)
 
     def at(self, program, lam, theta, nu, objective, bound, stated=None, rounding=ZERO):
         """Prove one lam: theta is feasible, its value is the one stated, and none is better.
@@ -170,15 +171,15 @@ class Report:
         least = max(abs(value), point.objective_unit())
         objective = exact(objective) * program.sign if stated is None else stated
         wide, narrow = (Fraction(OBJECTIVE) * unit + rounding for unit in (size, least))
-        text, error = f"{here} the objective is off", point.rounding(theta)
-        self.note("objective", abs(objective - value), wide, narrow, text, error)
+        text, off = f"{here} the objective is off", abs(objective - value)
+        self.note("objective", off, wide, narrow, text, lambda: point.rounding(theta))
         asked = self.rel_gap * abs(value)
         wide, narrow = (max(asked, Fraction(GAP) * unit) for unit in (size, least))
         proven, charge = point.dual(nu, value, Fraction(GAP) * least) or (None, None)
         if proven is None or value - proven - charge <= wide < value - proven:
             raise Unproven(f"{here} multipliers near the stated ones prove nothing exactly")
-        gap, error = value - proven, point.rounding(theta, nu)
-        self.note("gap", gap, wide, narrow, f"{here} the multipliers leave a gap", error)
+        gap, text = value - proven, f"{here} the multipliers leave a gap"
+        self.note("gap", gap, wide, narrow, text, lambda: point.rounding(theta, nu))
         if bound is not None:
             bound = exact(bound) * program.sign
             within(abs(bound - value), wide, narrow, f"{here} objective and bound do not meet: off")
@@ -186,7 +187,8 @@ class Report:
             beyond = bound - proven
             if beyond - charge <= wide < beyond:
                 raise Unproven(f"{here} the bound is not proven exactly")
-            self.note("gap", beyond, wide, narrow, f"{here} the bound is not proven: off", error)
+            text = f"{here} the bound is not proven: off"
+            self.note("gap", beyond, wide, narrow, text, lambda: point.rounding(theta, nu))
         return gap
 
     def lower_end(self, point, theta, stated):
@@ -201,8 +203,14 @@ class Report:
         )
         margins = [Fraction(OBJECTIVE) * max(abs(value), unit) for unit in units]
         text = f"at lam = {near(point.lam):.9g} the objective is off"
-        error = max(Fraction(FEASIBLE) * max(abs(value), units[1]), point.rounding(theta))
-        self.note("objective", abs(stated - value), *margins, text, error)
+        least = Fraction(FEASIBLE) * max(abs(value), units[1])
+        self.note(
+            "objective",
+            abs(stated - value),
+            *margins,
+            text,
+            lambda: max(least, point.rounding(theta)),
+        )
 
     def message(self):
         worst = ", ".join(f"{name} {value:.2g}" for name, value in self.worst.items())

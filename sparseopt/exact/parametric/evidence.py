@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from ..common.algebra import along, solve
+from ..common.algebra import solve
 from ..common.rationals import ZERO, exacts, near
 from ..common.verdicts import FEASIBLE, GAP, Refuted, Unproven
 from .programs import Point
@@ -69,8 +69,8 @@ def meets(a, b, end, sign):
 
 def farkas(program, nu):
     """What multipliers prove, as (constant, rate): negative where nothing is feasible."""
-    nu = mended(program.psi, program.phi, nu, program.A.column, -1)
-    prices = [-a for a in program.A.transposed(nu)]
+    A = program.A
+    nu, prices = mended(program.psi, program.phi, nu, A.transposed, A.column, -1)
     total = [ZERO, ZERO]
     for f, v in zip([*program.phi, *program.psi], [*prices, *nu], strict=True):
         if astray(f, v, -1):
@@ -81,9 +81,9 @@ def farkas(program, nu):
 
 def cost(program, ray):
     """What a step in a direction costs, as (constant, rate): no bound where it is negative."""
-    ray = mended(program.phi, program.psi, ray, program.A.row, 1)
+    ray, moves = mended(program.phi, program.psi, ray, program.A.times, program.A.row, 1)
     total = [ZERO, ZERO]
-    for f, w in zip([*program.phi, *program.psi], [*ray, *program.A.times(ray)], strict=True):
+    for f, w in zip([*program.phi, *program.psi], [*ray, *moves], strict=True):
         if astray(f, w, 1):
             raise Unproven("the ray leaves a constraint, if only by rounding")
         slope = f.slopes[-1 if w > 0 else 0]
@@ -96,10 +96,11 @@ def astray(f, v, sign):
     return bool(v) and (f.slopes[-1 if v > 0 else 0] is None) == (sign > 0)
 
 
-def mended(own, others, x, line, sign):
-    """Evidence near x whose images, `sign` times lines with x, are 0 where they led astray.
+def mended(own, others, x, product, line, sign):
+    """Evidence near x, and its images: `sign` times its products with the lines.
 
-    The images are put to 0 exactly by a step that is small beside what it changes, or not at all.
+    Images that lead astray are put to 0 exactly, by a step that is small beside what it changes,
+    or not at all.
     """
     top = max(map(abs, x), default=ZERO)
     x = [
@@ -107,27 +108,24 @@ def mended(own, others, x, line, sign):
         for f, a in zip(own, x, strict=True)
     ]
     place = {k: n for n, k in enumerate(k for k, a in enumerate(x) if a)}
-    if len(place) > 2000:
-        return x
-    lines = [{k: sign * a for k, a in line(i).items() if k in place} for i in range(len(others))]
-    images = [along(row, x) for row in lines]
-    sizes = [sum((abs(a * x[k]) for k, a in row.items()), ZERO) for row in lines]
     # What must not move at all, and, once it has led astray, what may move to one side only.
     zeros = [i for i, f in enumerate(others) if astray(f, 1, sign) and astray(f, -1, sign)]
+    images = [sign * v for v in product(x)]
     for _ in range(4):
-        found = [i for i, f in enumerate(others) if i not in zeros and astray(f, images[i], sign)]
-        zeros += found
-        if not any(images[i] for i in zeros) or len(zeros) > 80:
-            return x
-        if any(abs(images[i]) * 2**30 > sizes[i] for i in zeros):
-            return x
-        equations = [{place[k]: a for k, a in lines[i].items()} for i in zeros]
+        zeros += [i for i, f in enumerate(others) if i not in zeros and astray(f, images[i], sign)]
+        if not any(images[i] for i in zeros) or len(zeros) > 80 or len(place) > 2000:
+            break
+        lines = [{k: sign * a for k, a in line(i).items() if k in place} for i in zeros]
+        sizes = [sum((abs(a * x[k]) for k, a in row.items()), ZERO) for row in lines]
+        if any(abs(images[i]) * 2**30 > size for i, size in zip(zeros, sizes, strict=True)):
+            break
+        equations = [{place[k]: a for k, a in row.items()} for row in lines]
         step = solve(equations, [-images[i] for i in zeros], len(place))
         if step is None or any(abs(step[n]) * 2**20 > abs(x[k]) for k, n in place.items()):
-            return x
+            break
         x = [a + step[place[k]] if k in place else a for k, a in enumerate(x)]
-        images = [along(row, x) for row in lines]
-    return x
+        images = [sign * v for v in product(x)]
+    return x, images
 
 
 def feasible(program, lam, end, arrays):

@@ -74,7 +74,16 @@ class EmbeddingFit(Problem):
     @cached_property
     def largest_term(self) -> float:
         """The largest squared distance of an atom from the target: the size of the values."""
-        return float(np.max(np.sum((self.Phi - self.mu) ** 2, axis=1)))
+        return float(self._squared_distances.max())
+
+    @cached_property
+    def nearest_term(self) -> float:
+        """The least squared distance of an atom, which no optimum exceeds."""
+        return float(self._squared_distances.min())
+
+    @property
+    def _squared_distances(self) -> Array:
+        return np.asarray(np.sum((self.Phi - self.mu) ** 2, axis=1))
 
     def objective(self, x: Array, lam: float | None = None) -> float:
         """Return the squared distance of the weighted atoms from the target; O(n d)."""

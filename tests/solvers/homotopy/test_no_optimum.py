@@ -5,11 +5,12 @@ Of the homotopy, and of the ranging by HiGHS.
 
 import numpy as np
 import pytest
+from second_opinion import second_opinion
 from thorough import first
 from whole_number_lps import draw_whole, expected_status
 
 import sparseopt
-from sparseopt import Certificate, Result, SolveParams, Status, Verdict, exact
+from sparseopt import Certificate, Result, SolveParams, Status, Verdict
 from sparseopt.problems import ParametricLP
 
 FORMS = pytest.mark.parametrize("form", ["inequality", "equality"])
@@ -167,7 +168,4 @@ def unbounded(problem, arrays, lam):
 
 
 def proven_exactly(problem, result, folder):
-    files = folder / "p.npz", folder / "r.json"
-    sparseopt.save(problem, files[0])
-    sparseopt.save(result, files[1])
-    return exact.check(*files)[0] == "proven"
+    return second_opinion(folder, problem, result)[0] == "proven"
