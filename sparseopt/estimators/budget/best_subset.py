@@ -9,9 +9,10 @@ from sklearn.base import _fit_context
 
 from sparseopt.estimators.budget.every_size import BudgetEstimator
 from sparseopt.estimators.common.base import LinearPrediction
-from sparseopt.estimators.common.columns import mean, names_of
+from sparseopt.estimators.common.columns import names_of
 from sparseopt.estimators.common.observations import SparseData
 from sparseopt.problems.budget.neighbourhoods import L0GraphicalModel
+from sparseopt.problems.columns import mean
 
 __all__ = ["BestSubset"]
 

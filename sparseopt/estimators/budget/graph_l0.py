@@ -12,10 +12,11 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from sparseopt.estimators.budget.every_size import BudgetEstimator
 from sparseopt.estimators.budget.nodes import candidates_among, in_all_columns, nodes_of
-from sparseopt.estimators.common.columns import given_names, mean, spread
+from sparseopt.estimators.common.columns import given_names, spread
 from sparseopt.estimators.common.observations import NO_TARGET, SparseData
 from sparseopt.problems.base import Array
 from sparseopt.problems.budget.neighbourhoods import L0GraphicalModel
+from sparseopt.problems.columns import mean
 
 __all__ = ["GaussianGraphL0", "GraphL0", "IsingGraphL0"]
 

@@ -12,10 +12,10 @@ from sklearn.base import BaseEstimator, _fit_context
 from sklearn.utils._param_validation import StrOptions
 
 from sparseopt.estimators.budget.nodes import nodes_of
-from sparseopt.estimators.common.columns import mean
 from sparseopt.estimators.common.observations import NO_TARGET, SparseData, observed
 from sparseopt.estimators.common.supports import CONSTRAINTS, neighbours, unit_columns
 from sparseopt.paths.graph import undirected
+from sparseopt.problems.columns import mean
 from sparseopt.result import Verdict
 from sparseopt.workers import surviving
 

@@ -32,12 +32,13 @@ from sparseopt.api import solve
 from sparseopt.backend import Progress
 from sparseopt.cards import NamedValues
 from sparseopt.errors import ParamError
-from sparseopt.estimators.common.columns import given_names, mean, names_of, spread
+from sparseopt.estimators.common.columns import given_names, names_of, spread
 from sparseopt.estimators.common.observations import SparseData, by_rows, weights_of
 from sparseopt.names import with_intercept_name
 from sparseopt.params import SolveParams
 from sparseopt.paths.parametric import ParametricPath
 from sparseopt.problems.base import Array, is_sparse
+from sparseopt.problems.columns import mean
 from sparseopt.problems.fields import as_bounds
 from sparseopt.result import relative_gap
 from sparseopt.selection.choice import Selection, coefficients_at

@@ -10,6 +10,7 @@ import scipy.sparse as sp
 
 from sparseopt.names import with_intercept_name
 from sparseopt.problems.base import Array, is_sparse
+from sparseopt.problems.columns import mean
 from sparseopt.problems.fields import column_names
 
 _DEPENDENT = 1e-10
@@ -68,30 +69,6 @@ def names_of(estimator: Any) -> list[str]:
     return column_names(given_names(estimator), estimator.n_features_in_)
 
 
-def mean(X: Any, counts: Array | None = None) -> Array:
-    """Return the mean of each column, shape (d,): of one that is constant its value, exactly.
-
-    Parameters
-    ----------
-    X : array or csr_array of shape (n, d)
-    counts : array of shape (n,), optional
-        The weights of the observations. Default: 1.
-    """
-    times = np.ones(X.shape[0]) if counts is None else counts
-    found = X.T @ (times / times.sum()) if is_sparse(X) else np.average(X, axis=0, weights=counts)
-    low, high = _ends(X if times.all() else X[times > 0.0])
-    # Deviations from a mean that is rounded would make a covariance of rounding alone.
-    return np.asarray(np.where(low == high, low, found))
-
-
-def _ends(X: Any) -> tuple[Array, Array]:
-    """Return the least and the largest entry of each column, shape (d,) each."""
-    low, high = X.min(axis=0), X.max(axis=0)
-    if is_sparse(X):
-        low, high = low.toarray().ravel(), high.toarray().ravel()
-    return np.asarray(low), np.asarray(high)
-
-
 def spread(X: Any, counts: Array, centred: bool) -> Array:
     """Return the standard deviation of each column, and 1 for columns that are constant.
 
@@ -113,16 +90,16 @@ def spread(X: Any, counts: Array, centred: bool) -> Array:
     return np.asarray(np.where(found > 1e-10 * size, found, 1.0))
 
 
-def independent(X: Array, centre: Array, counts: Array | None = None) -> Array:
-    """Return the columns that are no combination of those before them and of a constant.
+def independent(X: Array, centre: Array | None, counts: Array | None = None) -> Array:
+    """Return the columns that are no combination of those before them, nor with an intercept.
 
     Parameters
     ----------
     X : array of shape (n, d)
         Already less the centre.
-    centre : array of shape (d,)
-        The means that were taken away, 0 without an intercept; it says what rounding left of a
-        column that is constant.
+    centre : array of shape (d,), optional
+        What was taken away of the columns that an intercept stands beside, 0 of those that were
+        sparse; it says what rounding left of a column that is constant. None without an intercept.
     counts : array of shape (n,), optional
         The weights of the observations; those of 0 do not count.
 
@@ -133,8 +110,11 @@ def independent(X: Array, centre: Array, counts: Array | None = None) -> Array:
         factor, which add up to a constant, the last one is left out.
     """
     X = X if counts is None else X[counts > 0.0]
-    n = len(X)
-    sizes = np.hypot(np.linalg.norm(X, axis=0), math.sqrt(n) * np.abs(centre))
+    n, level = len(X), np.zeros(X.shape[1])
+    if centre is not None:
+        rest = mean(X)
+        X, level = X - rest, centre + rest
+    sizes = np.hypot(np.linalg.norm(X, axis=0), math.sqrt(n) * np.abs(level))
     basis, kept = np.zeros((n, 0)), []
     for j in np.flatnonzero(sizes):
         rest = X[:, j] / sizes[j]

@@ -9,9 +9,10 @@ import numpy as np
 from sklearn.base import _fit_context
 
 from sparseopt.estimators.common.base import PathEstimator, TwoClasses
-from sparseopt.estimators.common.columns import covariance, given_names, mean
+from sparseopt.estimators.common.columns import covariance, given_names
 from sparseopt.estimators.common.observations import weights_of
 from sparseopt.problems.base import Array
+from sparseopt.problems.columns import mean
 from sparseopt.problems.parametric import networks
 from sparseopt.selection.choice import KnotSelection
 

@@ -103,6 +103,7 @@ class MatrixDantzig(SparseData, MultiOutputMixin, LinearPrediction, PathEstimato
         weighed = self._counts[:, None] * y
         inner = (X.T @ weighed - np.outer(centre, weighed.sum(axis=0))) / units[:, None]
         S = columns.covariance(X, self._counts, centre[None]) / np.outer(units, units)
+        inner[np.diagonal(S) == 0.0] = 0.0  # what rounding leaves of constant columns
         return matrix_dantzig.MatrixDantzig(
             X=self._counts.sum() * S,
             Z=np.eye(y.shape[1]),

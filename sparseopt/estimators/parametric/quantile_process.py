@@ -100,7 +100,8 @@ class QuantileProcess(PathRegressor):
     def _problem(self, X: Array, y: Array, counts: Array | None, names: list[str] | None) -> Any:
         # Without a penalty the walk is over dense rows, and columns that add nothing stop it.
         X = X if self.lam > 0.0 else as_dense(X)
-        self._posed = slice(None) if self.lam > 0.0 else independent(X, self.origin_[0], counts)
+        centre = self.origin_[0] if self.fit_intercept else None
+        self._posed = slice(None) if self.lam > 0.0 else independent(X, centre, counts)
         X, names = X[:, self._posed], np.array(names_of(self), dtype=object)[self._posed].tolist()
         price = float(self.lam) * self._scales(X, counts)
         if self.fit_intercept:
@@ -119,8 +120,7 @@ class QuantileProcess(PathRegressor):
         self._levels = self.path_ if plain else LevelsOfOdds(problem, self.path_)
 
     def _choose(self, X: Array, y: Array, groups: Any) -> None:
-        self.quantiles_ = self._levels.knots
-        self.lam_ = float(self.lam)
+        self.quantiles_, self.lam_ = self._levels.knots, float(self.lam)
         self.verdict_, self.status_ = str(self.result_.verdict), str(self.result_.status)
         self._place_level(float(self.quantile))
 

@@ -10,8 +10,9 @@ from joblib import effective_n_jobs
 from sklearn.utils._param_validation import StrOptions
 
 from sparseopt.estimators.common import base
-from sparseopt.estimators.common.columns import covariance, mean
+from sparseopt.estimators.common.columns import covariance
 from sparseopt.problems.base import Array
+from sparseopt.problems.columns import mean
 from sparseopt.problems.parametric.classification import LPD
 from sparseopt.selection.cross_validation import chosen_by_folds
 from sparseopt.selection.losses import MISCLASSIFICATION
@@ -26,7 +27,7 @@ class SparseLDA(base.BinaryClassifier):
               |(S\theta - (\bar x_1 - \bar x_0))_j| \le \lambda\, s_j \;\text{ for all } j
 
     with the pooled covariance S; an observation z belongs to the second class where
-    :math:`(z - (\bar x_0 + \bar x_1) / 2)'\theta \ge 0`.
+    :math:`(z - (\bar x_0 + \bar x_1) / 2)'\theta > 0`.
 
     Parameters
     ----------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -11,6 +12,7 @@ import numpy as np
 
 from sparseopt.errors import ProblemError
 from sparseopt.problems.base import Array, as_matrix, as_vector, is_sparse
+from sparseopt.problems.columns import ends, mean
 from sparseopt.problems.fields import (
     as_bounds,
     as_names,
@@ -145,9 +147,9 @@ class DantzigSelector(ConstrainedL1):
         if not is_sparse(self.X):
             return GramMap(self.weighted_rows()[0], self.divisor)
         root = np.sqrt(ones_or(self.sample_weights, len(self.y)))
-        X = self.X if self.sample_weights is None else scaled_rows(self.X, root)
-        shift = (root, self.means()[0]) if self.fit_intercept else None
-        return SparseGramMap(X, self.divisor, shift)
+        X, centre = self._varying
+        X = X if self.sample_weights is None else scaled_rows(X, root)
+        return SparseGramMap(X, self.divisor, (root, centre) if self.fit_intercept else None)
 
     @property
     def center(self) -> Array:
@@ -155,9 +157,27 @@ class DantzigSelector(ConstrainedL1):
         if not is_sparse(self.X):
             X, y = self.weighted_rows()
             return np.asarray(X.T @ y / self.divisor)
-        centre, level = self.means()
-        response = ones_or(self.sample_weights, len(self.y)) * (self.y - level)
-        return np.asarray((self.X.T @ response - centre * response.sum()) / self.divisor)
+        X, centre = self._varying
+        response = ones_or(self.sample_weights, len(self.y)) * (self.y - self.means()[1])
+        return np.asarray((X.T @ response - centre * response.sum()) / self.divisor)
+
+    @cached_property
+    def _varying(self) -> tuple[Any, Array]:
+        """A sparse X and its means, without the columns that an intercept takes away whole.
+
+        Their centred products are 0, and rounding would leave them a little more.
+        """
+        X, centre = self.X, self.means()[0]
+        if not self.fit_intercept:
+            return X, centre
+        counts = ones_or(self.sample_weights, len(self.y))
+        low, high = ends(X[counts > 0.0])
+        if not ((low == high) & (centre != 0.0)).any():
+            return X, centre
+        X = X.copy()
+        X.data[(low == high)[X.indices]] = 0.0
+        X.eliminate_zeros()
+        return X, np.where(low == high, 0.0, centre)
 
     def weighted_rows(self) -> tuple[Array, Array]:
         """Return X and y, less their means where there is an intercept, times root weights.
@@ -177,11 +197,12 @@ class DantzigSelector(ConstrainedL1):
         """Return the means of X, shape (d,), and of y that an intercept takes away; else zeros."""
         if not self.fit_intercept:
             return np.zeros(self.X.shape[1]), 0.0
-        weights = ones_or(self.sample_weights, len(self.y))
+        return self._means
+
+    @cached_property
+    def _means(self) -> tuple[Array, float]:
         level = float(np.average(self.y, weights=self.sample_weights))
-        if is_sparse(self.X):
-            return np.asarray(self.X.T @ (weights / weights.sum())), level
-        return np.average(self.X, axis=0, weights=self.sample_weights), level
+        return mean(self.X, self.sample_weights), level
 
     def intercept(self, x: Array) -> float:
         """Return the intercept of coefficients of shape (d,)."""
