@@ -5,8 +5,11 @@ from __future__ import annotations
 import importlib
 import json
 import os
+import queue
 import signal
 import sys
+import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,6 +21,8 @@ MARK = "@sparseopt "
 """What the lines of the protocol begin with; all else that a child prints is ignored."""
 LOG = "log.txt"
 """Where a child keeps what a verbose solve prints."""
+_GRACE = 1.0
+"""Seconds that an idle child has to end by itself once its parent is gone."""
 
 F = TypeVar("F", bound=Callable[..., dict[str, Any]])
 
@@ -49,10 +54,15 @@ def needed(function: Callable[..., Any]) -> tuple[str, ...]:
 
 
 def serve() -> None:
-    """Answer requests, one JSON object a line, until the pipe is closed."""
+    """Answer requests, one JSON object a line, until the pipe is closed.
+
+    It closes when the parent ends, however it ends: a solve that still runs is ended with it.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     answers = _own_pipe()
-    for line in sys.stdin:
+    requests: queue.SimpleQueue[str | None] = queue.SimpleQueue()
+    threading.Thread(target=_receive, args=(requests,), daemon=True).start()
+    while (line := requests.get()) is not None:
         try:
             _answer(json.loads(line))
             said = "done"
@@ -60,6 +70,15 @@ def serve() -> None:
             said = "failed " + " ".join(f"{type(error).__name__}: {error}".split())
         answers.write(f"{MARK}{said}\n")
         answers.flush()
+
+
+def _receive(requests: queue.SimpleQueue[str | None]) -> None:
+    """Pass requests on; when no more can come, end a process that does not end by itself."""
+    for line in sys.stdin:
+        requests.put(line)
+    requests.put(None)
+    time.sleep(_GRACE)
+    os._exit(1)
 
 
 def _own_pipe() -> TextIO:
