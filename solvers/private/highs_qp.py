@@ -24,6 +24,9 @@ from ..common.served import needs
 from ..highs.instance import STATUS_MAP, Instance
 from .answer import as_result, polished
 
+_CYCLES = 100_000
+"""Iterations after which the active-set method is taken to cycle, as it may in far units."""
+
 
 class HighsQP(Backend):
     r"""The residual as variables of its own, so that the Hessian is diagonal.
@@ -72,6 +75,8 @@ class HighsQP(Backend):
             return Result(status=Status.NO_SOLUTION, limit=found, raw_status=found.value)
         raw, a = str(found["raw"]), found.get("point")
         limit = STATUS_MAP.get(str(found["status"]), (Outcome.FAILED, None))[1]
+        if limit is Limit.ITERATION and params.iteration_limit is None:
+            limit = None
         if a is None or not a.max() > 0.0:
             status = Status.NUMERICAL_ERROR if limit is None else Status.NO_SOLUTION
             return Result(status=status, limit=limit, raw_status=raw)
@@ -112,8 +117,8 @@ def solve_once(Phi: Array, mu: Array, *, params: Mapping[str, Any]) -> dict[str,
             quadratic=sp.diags_array(np.repeat([0.0, 1.0], [n, d]), format="csc"),
         )
     )
-    if params["iteration_limit"] is not None:
-        instance.set_option("qp_iteration_limit", params["iteration_limit"])
+    allowed = params["iteration_limit"]
+    instance.set_option("qp_iteration_limit", _CYCLES if allowed is None else allowed)
     run = instance.run()
     found: dict[str, Any] = {
         "raw": run.raw,

@@ -117,3 +117,14 @@ def test_highs_is_ended_by_its_limits():
     assert few.verdict is Verdict.VERIFIED and few.bound < few.objective
     late = sparseopt.solve(problem, backend="highs-qp", time_limit=0.05)
     assert (late.status, late.limit) == (Status.NO_SOLUTION, Limit.TIME)
+
+
+def test_highs_that_cycles_is_ended():
+    rng = np.random.default_rng(21)
+    rng.integers(3, 12), rng.integers(2, 7)
+    Phi = rng.normal(size=(5, 5))
+    Phi[rng.random(5) < 0.4] *= 10.0 ** rng.integers(2, 9)
+    problem = EmbeddingFit(Phi, rng.normal(size=5))
+    cycles = sparseopt.solve(problem, backend="highs-qp", time_limit=60.0)
+    assert cycles.limit is None and cycles.iterations <= 100_000
+    assert cycles.status in {Status.CONVERGED, Status.OPTIMAL}
