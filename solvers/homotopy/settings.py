@@ -205,6 +205,11 @@ LOST_MISMATCH = 5e-10
 """The difference from which on digits are lost for certain: half of what the checker refutes, which
 measures by other terms."""
 
+CANCELLED, NEARLY_CANCELLED = 1e-15, 1e-9
+"""Products with a ray, relative to their terms, that may be rounding errors or digits of the data:
+in double precision they count as 0. Below the first, times the root of the number of coordinates,
+they are rounding."""
+
 ABOVE_THE_END = 4e-10
 """How far above the lam below which nothing is optimal a path ends, as a part of it: there rounding
 decides nothing. The checker allows an end to be off by 1e-9."""

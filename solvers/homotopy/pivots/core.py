@@ -122,7 +122,7 @@ def advance(
             return DRIFTED
         # the segment: the basis is optimal from there up to lam_max of (3.14)
         low, top = end if last else min(event_lam, position[LAM]), position[TOP]
-        segments, first = counters[SEGMENTS_HERE], counters[FIRST]
+        segments, first, idle = counters[SEGMENTS_HERE], counters[FIRST], counters[IDLE]
         if top - low > tie or (last and (top > low or first)):
             if _too_many_nonzeros(max_nonzeros, 0.5 * (low + top), program, tableau):
                 return NONZEROS
@@ -141,7 +141,7 @@ def advance(
         reason: int = _pivot(mover, side, program, tableau, records)
         if reason == DRIFTED:
             forget(tableau, records, segments, first)
-            position[LAM], position[DELTA] = lam, delta
+            position[LAM], position[DELTA], counters[IDLE] = lam, delta, idle
         if reason != PAUSED:
             return reason
         counters[AGE] += 1

@@ -42,6 +42,7 @@ from ..walks import precise
 from ..walks.precise import ILL_CONDITIONED, exact_matrix, follow_precisely, pivots_allowed
 from ..walks.recorder import Recorder, mismatch, norm_weights, strays
 from ..walks.start import crash, optimal_from
+from .no_optimum import in_doubt
 
 __all__ = ["columns_result", "solve_columns"]
 
@@ -293,7 +294,10 @@ def _doubtful(
             records.replace(codes, segments.part(int(ptr[column]), int(ptr[column + 1])))
             off[column] = max(off[column], strays(own, records))
         lost |= off > LOST_MISMATCH
-        doubtful = np.flatnonzero(lost | (ended.doubt > DOUBTFUL) | (off > MISMATCH)).tolist()
+        uncertain = (ended.doubt > DOUBTFUL) | (off > MISMATCH)
+        ends = np.flatnonzero(ended.reason == core.INFEASIBLE)
+        uncertain[ends] |= in_doubt(program, ended.rays[ends], infeasible=True)
+        doubtful = np.flatnonzero(lost | uncertain).tolist()
         found += [(not lost[column], -float(off[column]), part, column) for column in doubtful]
     order = sorted(found)
     for_certain = bool(order) and not order[0][0]

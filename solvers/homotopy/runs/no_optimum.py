@@ -17,12 +17,12 @@ from sparseopt.result import Certificate, Result, Status
 
 from ..candidates.basis import AffineBasis
 from ..program import ScaledProgram
-from ..settings import WHOLE, WHOLE_ENTRIES, WHOLE_ROUNDING
+from ..settings import CANCELLED, NEARLY_CANCELLED, WHOLE, WHOLE_ENTRIES, WHOLE_ROUNDING
 from ..walks.follow import Ending, follow
 from ..walks.recorder import Recorder
 from ..walks.start import Start, Stop, crash, excess, make_optimal, top_basis
 
-__all__ = ["NO_OPTIMUM", "NoOptimum", "proof_of"]
+__all__ = ["NO_OPTIMUM", "NoOptimum", "in_doubt", "proof_of"]
 
 NO_OPTIMUM = ("infeasible_below", "unbounded_below")
 """Reasons of an ending that prove that there is no optimum beyond it."""
@@ -239,6 +239,35 @@ def proof_of(program: ScaledProgram, ending: Ending) -> dict[str, Array]:
     if ending.reason == "infeasible_below":
         return {"farkas": _in_whole_numbers(program.nu(ending.ray[program.p :]))}
     return {"ray": _in_whole_numbers(program.theta(ending.ray[: program.p]))}
+
+
+def in_doubt(program: ScaledProgram, rays: Array, infeasible: bool) -> Array:
+    """Return whether what counts as 0 in the rays of endings may be digits of the data.
+
+    Nearly parallel columns, as those of X'X where one row of X is far larger than the others, leave
+    so little of the products with a ray that double precision ends the path there, too early.
+
+    Parameters
+    ----------
+    program : ScaledProgram
+    rays : array of shape (k, n)
+    infeasible : bool
+        Whether they are dual rays, which prove that nothing is feasible, or primal ones.
+
+    Returns
+    -------
+    bool array of shape (k,)
+    """
+    A, p = program.A, program.p
+    if infeasible:
+        ray = program.nu(rays[:, p:].T)
+        left, terms = A.rmatvec(ray), A.abs_rmatvec(np.abs(ray))
+    else:
+        ray = program.theta(rays[:, :p].T)
+        left, terms = A.matvec(ray), A.abs_matvec(np.abs(ray))
+    left, rounding = np.abs(left), CANCELLED * np.sqrt(program.n)
+    doubt = (left > rounding * terms) & (left < NEARLY_CANCELLED * terms)
+    return np.asarray(doubt.any(axis=0))
 
 
 def _in_whole_numbers(direction: Array) -> Array:

@@ -47,7 +47,7 @@ from ..walks.recorder import (
 from ..walks.start import Start, crash, make_optimal, optimal_from, top_basis
 from .columns import solve_columns
 from .each import solve_each
-from .no_optimum import NO_OPTIMUM, NoOptimum, proof_of
+from .no_optimum import NO_OPTIMUM, NoOptimum, in_doubt, proof_of
 
 __all__ = ["HomotopySolve", "warm_up"]
 
@@ -317,6 +317,9 @@ class HomotopySolve:
         """Walk the path again in 106 bits, where digits were lost; return the better outcome."""
         lost = outcome.doubt > LOST
         doubtful = outcome.doubt > DOUBTFUL
+        if outcome.ray is not None:
+            infeasible = outcome.reason == "infeasible_below"
+            doubtful = doubtful or bool(in_doubt(self.program, outcome.ray[None], infeasible)[0])
         weight = norm_weights(self.canonical, self.program)
         for part in self.recorder.parts:
             if weight is None:
