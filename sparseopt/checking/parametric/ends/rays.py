@@ -38,6 +38,7 @@ from sparseopt.checking.parametric.evaluation.rational import (
     Budget,
     entries,
     fractions_of,
+    only_zero_solves,
     solve_near,
 )
 from sparseopt.checking.parametric.evaluation.units import units_of
@@ -244,6 +245,8 @@ class _Images:
             places |= unclear
             equations = self._equations(np.flatnonzero(places), support, budget)
             if equations is None:
+                return None
+            if only_zero_solves(equations, len(support)):
                 return None
             zero = [Fraction(0)] * len(equations)
             found = solve_near(equations, [zero], [fractions_of(x[support])], budget)

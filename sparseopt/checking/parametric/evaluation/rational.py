@@ -28,6 +28,10 @@ _ROUNDS = 2
 """How often equations are added that the solution of others does not fulfil."""
 _SHORT = 2
 """Rows of so many entries are eliminated first; that fills nothing up."""
+_PRIME = 2**31 - 1
+"""Products of two residues fit into 64 bits."""
+_MODULAR, _MODULAR_STEP = 2e-6, 4e-9
+"""Seconds of an entry that becomes a residue, and of one that is eliminated."""
 
 
 STEP = 1e-4
@@ -149,6 +153,44 @@ def _of_repeated(
         {k: a for k, a in row.items() if j_block[k] == own}
         for own, row in zip(i_block.tolist(), block, strict=True)
     ]
+
+
+def only_zero_solves(equations: Sequence[dict[int, Fraction]], unknowns: int) -> bool:
+    """Return whether E x = 0 has no solution but 0: a proof, by the rank modulo a prime.
+
+    That rank is at most the rational one. It takes a small part of the time of
+    :func:`solve_near`, whose numbers grow.
+
+    Parameters
+    ----------
+    equations : list of q dicts
+        The rows of E, by columns 0 to unknowns - 1.
+    unknowns : int
+
+    Returns
+    -------
+    bool
+        False as well where the prime divides what decides.
+    """
+    if len(equations) < unknowns:
+        return False
+    spend(_MODULAR * sum(map(len, equations)) + _MODULAR_STEP * len(equations) * unknowns**2)
+    rest = np.zeros((len(equations), unknowns), dtype=np.int64)
+    for row, own in zip(rest, equations, strict=True):
+        for j, a in own.items():
+            if a.denominator % _PRIME == 0:
+                return False
+            row[j] = a.numerator * pow(a.denominator, -1, _PRIME) % _PRIME
+    for j in range(unknowns):
+        pivots = np.flatnonzero(rest[j:, j])
+        if len(pivots) == 0:
+            return False
+        rest[[j, j + pivots[0]]] = rest[[j + pivots[0], j]]
+        inverse = pow(int(rest[j, j]), -1, _PRIME)
+        factors = rest[j + 1 :, j] * inverse % _PRIME
+        rest[j + 1 :, j:] -= factors[:, None] * rest[j, j:] % _PRIME
+        rest[j + 1 :, j:] %= _PRIME
+    return True
 
 
 def solve_near(
