@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import lru_cache
 from importlib.machinery import EXTENSION_SUFFIXES
 from types import ModuleType
@@ -20,6 +21,20 @@ _COMPILED = tuple(EXTENSION_SUFFIXES)
 _lock = threading.Lock()
 _held: list[int] = []
 _original: list[Any] = []
+
+
+def _forget_others() -> None:
+    """Begin anew in a forked process: the threads that hold the lock or a limit are not there.
+
+    What the first of them found is restored when the next limit ends.
+    """
+    global _lock
+    _lock = threading.Lock()
+    _held.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_others)
 
 
 def threads_for(asked: int | None, entries: int) -> int | None:
@@ -69,7 +84,8 @@ def blas_threads(count: int | None) -> Iterator[None]:
         yield
     finally:
         with _lock:
-            _held.remove(count)
+            with suppress(ValueError):  # in a process that was forked meanwhile
+                _held.remove(count)
             if _held:
                 _blas(_extensions(len(sys.modules))).limit(limits=min(_held))
             else:

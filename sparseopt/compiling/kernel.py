@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import logging
+import os
 import pickle
 import signal
 import threading
@@ -62,6 +63,17 @@ _spent = 0.0
 _slow = 0
 """Number of calls that run in plain Python now, and of overridden modes: no call is short-cut."""
 _lock = threading.RLock()
+
+
+def _free_lock() -> None:
+    """Free the lock in a forked process: the thread that may hold it is not there."""
+    global _lock
+    _lock = threading.RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_free_lock)
+
 _announced: set[str] = set()
 """Modules whose compilation has been logged."""
 _warned = False
