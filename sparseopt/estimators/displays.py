@@ -174,6 +174,10 @@ def _colours(ax: Any) -> tuple[str, ...]:
     return _ON_BLACK if sum(to_rgb(ax.get_facecolor())) < 1.5 else _ON_WHITE
 
 
+_GRAPHS = ("precision_", "difference_", "graph_")
+"""What estimators of graphs have, one or another."""
+
+
 def edge_weights(estimator: Any) -> Array:
     """Return partial correlations, differences or standardised coefficients; 0 without an edge.
 
@@ -219,14 +223,22 @@ class GraphDisplay:
 
         Parameters
         ----------
-        estimator : fitted CLIME, DifferentialNetwork, GaussianGraphL0 or IsingGraphL0
+        estimator : fitted CLIME, DifferentialNetwork, GaussianGraphL0, IsingGraphL0 or \
+NeighbourhoodGraph
         ax : matplotlib Axes, optional
 
         Returns
         -------
         GraphDisplay
+
+        Raises
+        ------
+        ParamError
+            When the estimator has no graph.
         """
         check_is_fitted(estimator)
+        if not any(hasattr(estimator, name) for name in _GRAPHS):
+            raise ParamError(f"a {type(estimator).__name__} has no graph to draw")
         return cls(edge_weights(estimator), names_of(estimator)).plot(ax)
 
     def plot(self, ax: Any = None) -> Self:

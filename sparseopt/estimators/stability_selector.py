@@ -12,7 +12,7 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils._param_validation import HasMethods, Interval
 from sklearn.utils.validation import check_is_fitted
 
-from sparseopt.estimators.common.base import NeedsTarget, forget
+from sparseopt.estimators.common.base import AT_A_TIME, NeedsTarget, forget
 from sparseopt.estimators.parametric.clime import CLIME
 from sparseopt.estimators.parametric.differential_network import DifferentialNetwork
 from sparseopt.estimators.parametric.lad_lasso import LADLasso
@@ -72,7 +72,7 @@ class StabilitySelector(NeedsTarget, SelectorMixin, BaseEstimator):  # type: ign
         "false_choices": [Interval(Real, 0, None, closed="neither")],
         "pairs": [Interval(Integral, 1, None, closed="left")],
         "random_state": [Interval(Integral, 0, None, closed="left")],
-        "n_jobs": [Integral, None],
+        "n_jobs": AT_A_TIME,
     }
 
     def __init__(

@@ -30,6 +30,7 @@ from sparseopt.estimators import (
     LADLasso,
     LADLassoCV,
     MomentSubspace,
+    NeighbourhoodGraph,
     QuantileLasso,
     QuantileProcess,
     RobustSubspace,
@@ -45,6 +46,21 @@ from sparseopt.estimators.common.columns import as_dense
 X, y = load_diabetes(return_X_y=True, scaled=False)
 X, y = X[:80, :5], y[:80]
 CLASSES = y > 150.0
+
+
+@pytest.mark.parametrize(
+    ("make", "target"),
+    [
+        (LADLasso, y),
+        (SparseLDA, CLASSES),
+        (StabilitySelector, y),
+        (GaussianGraphL0, None),
+        (NeighbourhoodGraph, None),
+    ],
+)
+def test_no_work_at_a_time_is_refused_as_by_joblib(make, target):
+    with pytest.raises(ValueError, match=r"The 'n_jobs' parameter of .* Got 0 instead"):
+        make(n_jobs=0).fit(X, target)
 
 
 @pytest.mark.thorough

@@ -133,6 +133,9 @@ def test_what_has_no_such_picture_is_an_error_in_words():
     assert CrossValidationDisplay.from_estimator(chosen).shown is chosen.selection_
     with pytest.raises(ParamError, match="a NeighbourhoodGraph has no path"):
         PathDisplay.from_estimator(NeighbourhoodGraph(k=1).fit(DATA))
+    for other in (theory, model, chosen):
+        with pytest.raises(ParamError, match=f"a {type(other).__name__} has no graph to draw"):
+            GraphDisplay.from_estimator(other)
 
 
 def test_a_fitted_estimator_without_a_picture_is_not_called_unfitted():

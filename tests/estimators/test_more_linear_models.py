@@ -14,6 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
 
 from sparseopt import estimators
+from sparseopt.errors import ProblemError
 from sparseopt.estimators import (
     L1SVC,
     BasisPursuit,
@@ -94,6 +95,15 @@ def test_columns_that_add_nothing_are_left_out_of_the_process(intercept):
         residual = y - peer.predict(more)
         loss = np.maximum(level * residual, (level - 1.0) * residual).sum()
         assert found.at(level).objective_ == pytest.approx(loss, rel=1e-7)
+
+
+@pytest.mark.parametrize("lam", [0.0, 1.0])
+@pytest.mark.parametrize("size", [1e100, 1e200])
+def test_the_process_calls_the_data_by_their_name(lam, size):
+    data = np.random.default_rng(0).normal(size=(20, 2))
+    data[3, 1] = size
+    with pytest.raises(ProblemError, match="X has the entry"):
+        QuantileProcess(lam=lam).fit(data, data[:, 0])
 
 
 @pytest.mark.thorough

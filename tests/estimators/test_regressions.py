@@ -17,6 +17,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import sparseopt
+from sparseopt.errors import ParamError
 from sparseopt.estimators import (
     BasisPursuit,
     DantzigSelector,
@@ -141,6 +142,16 @@ def test_at_another_lam_is_a_fresh_fit(cls, refit):
         assert (other.lam, other.lam_) == (lam, lam)
         assert other.gap_ < 1e-9 and other.verdict_ == "verified"
     assert model.lam is None and model.lam_ != lam
+
+
+def test_an_infinite_lam_is_refused():
+    model = LADLasso().fit(X, Y)
+    top = model.path_.knots[0]
+    with pytest.raises(ParamError, match=f"lam is inf; expected a finite number. Above {top:.6g},"):
+        model.at(np.inf)
+    far = model.at(1e6 * top)
+    assert not far.coef_.any() and far.gap_ <= 1e-9
+    assert far.objective_ == pytest.approx(model.path_.objective_at(np.inf))
 
 
 def test_below_the_end_of_the_path_is_an_error():

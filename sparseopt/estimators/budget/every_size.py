@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sparseopt.api import solve
 from sparseopt.errors import ParamError
-from sparseopt.estimators.common.base import forget
+from sparseopt.estimators.common.base import AT_A_TIME, forget
 from sparseopt.estimators.common.observations import observed
 from sparseopt.problems.base import Array
 from sparseopt.selection.folds import make_folds
@@ -38,6 +38,7 @@ class BudgetEstimator(BaseEstimator):  # type: ignore[misc]
         "time_limit": [Interval(Real, 0, None, closed="neither"), None],
     }
     _count: ClassVar[list[Any]] = [Interval(Integral, 0, None, closed="left"), None]
+    _jobs: ClassVar[list[Any]] = AT_A_TIME
 
     def _rows(
         self, X: Any, y: Any, sample_weight: Any, **checks: Any

@@ -61,7 +61,7 @@ class GraphL0(SparseData, BudgetEstimator):
         "budget": BudgetEstimator._count,
         "candidates": [Interval(Integral, 1, 60, closed="both"), "array-like"],
         "edges": [StrOptions({"and", "or"})],
-        "n_jobs": [Integral, None],
+        "n_jobs": BudgetEstimator._jobs,
     }
     _loss: ClassVar[Any]
 

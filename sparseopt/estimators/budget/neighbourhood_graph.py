@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -12,6 +11,7 @@ from sklearn.base import BaseEstimator, _fit_context
 from sklearn.utils._param_validation import StrOptions
 
 from sparseopt.estimators.budget.nodes import nodes_of
+from sparseopt.estimators.common.base import AT_A_TIME
 from sparseopt.estimators.common.observations import NO_TARGET, SparseData, observed
 from sparseopt.estimators.common.supports import CONSTRAINTS, neighbours, unit_columns
 from sparseopt.paths.graph import undirected
@@ -79,7 +79,7 @@ class NeighbourhoodGraph(SparseData, BaseEstimator):  # type: ignore[misc]
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **CONSTRAINTS,
         "edges": [StrOptions({"and", "or"})],
-        "n_jobs": [Integral, None],
+        "n_jobs": AT_A_TIME,
     }
 
     def __init__(

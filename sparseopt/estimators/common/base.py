@@ -7,6 +7,7 @@ rules and the checks are those of the library.
 from __future__ import annotations
 
 import copy
+import math
 from abc import abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -55,6 +56,7 @@ except ImportError:  # scikit-learn before 1.9
 
 
 __all__ = [
+    "AT_A_TIME",
     "BinaryClassifier",
     "LinearClassification",
     "NeedsTarget",
@@ -65,6 +67,12 @@ __all__ = [
     "useful_to",
 ]
 
+AT_A_TIME = [
+    Interval(Integral, 1, None, closed="left"),
+    Interval(Integral, None, -1, closed="right"),
+    None,
+]
+"""What `n_jobs` may be: joblib has no 0."""
 _LOSSES = {
     "neg_mean_squared_error": "squared",
     "neg_mean_absolute_error": "absolute",
@@ -269,7 +277,7 @@ class PathEstimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         "bounds": ["array-like", None],
         "backend": [str, HasMethods("solve")],
         "time_limit": [Interval(Real, 0, None, closed="neither"), None],
-        "n_jobs": [Integral, None],
+        "n_jobs": AT_A_TIME,
     }
     _step: Any = None
     _counts: Any
@@ -523,9 +531,15 @@ class PathEstimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         Raises
         ------
         ParamError
-            When the path does not reach that far.
+            When the path does not reach that far, or lam is infinite: the objective has lam as a
+            factor.
         """
         check_is_fitted(self)
+        if math.isinf(lam):
+            raise ParamError(
+                f"lam is {lam}; expected a finite number. Above {float(self.path_.knots[0]):.6g}, "
+                "the first knot of the path, the coefficients do not change"
+            )
         other = copy.copy(self)
         forget(other, *self._of_the_rule)
         other.lam = float(lam)
