@@ -187,8 +187,8 @@ def cross_validate(
     glmnet and scikit-learn do by dividing losses by n. All values of lam are reported on the
     scale of `problem`.
 
-    A fold whose path ends early, because nothing is feasible below, ends the range for all; a note
-    says so.
+    A path that ends early, that of a fold or of all data, by a limit or because nothing is feasible
+    below, ends the range for all; a note says so.
 
     Each observation has the same weight in E, or its own in `sample_weights`; see
     :meth:`CVResult.standard_error` for the other half of the rule "1se". Both are glmnet's.
@@ -259,7 +259,7 @@ def chosen_by_folds(
     lam_min : float, optional
         The smallest lam that is compared.
     **details
-        The other fields of :class:`CVResult`: rule, loss, problem and notes.
+        The other fields of :class:`CVResult`: rule, loss, problem, and the notes on the folds.
 
     Raises
     ------
@@ -277,7 +277,11 @@ def chosen_by_folds(
         # Observations of weight 0 are none.
         totals, folds = [totals[k] for k in weighty], [folds[k] for k in weighty]
         sizes = [sizes[k] for k in weighty]
-    parts, mean = mean_curve(totals, sizes, exact_path(whole), lam_min)
+    path = exact_path(whole)
+    if path.stopped_by != "lam_min":
+        ended = f"the path of all data ends at {path.low[-1]:g}: {path.stopped_by}"
+        details["notes"] = (*details.get("notes", ()), ended)
+    parts, mean = mean_curve(totals, sizes, path, lam_min)
     shares = zip(parts, sizes, strict=True)
     curves = [Curve(part.low, mean.top, part.coefficients / size) for part, size in shares]
     best = mean.minimum()

@@ -2,6 +2,8 @@
 
 import subprocess
 import sys
+import warnings
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -9,6 +11,7 @@ import pytest
 from scipy.optimize import linprog
 from sklearn.base import clone
 from sklearn.datasets import load_diabetes, load_linnerud
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_selection import SelectFromModel
 from sklearn.linear_model import LassoLars, QuantileRegressor
 from sklearn.metrics import mean_pinball_loss
@@ -27,6 +30,8 @@ from sparseopt.estimators import (
     QuantileLasso,
     QuantileLassoCV,
 )
+from sparseopt.registry import get_backend
+from sparseopt.result import Limit, Status
 
 FRAME = load_diabetes(as_frame=True, scaled=False)
 DATA, TARGET = FRAME.data[1::3], FRAME.target[1::3]
@@ -152,6 +157,27 @@ def test_an_infinite_lam_is_refused():
     far = model.at(1e6 * top)
     assert not far.coef_.any() and far.gap_ <= 1e-9
     assert far.objective_ == pytest.approx(model.path_.objective_at(np.inf))
+
+
+class Hurried(type(get_backend("homotopy"))):
+    """Follows four knots, as if there were no time for more."""
+
+    def _solve(self, problem, params, options, control):
+        found = super()._solve(problem, replace(params, max_knots=4), options, control)
+        path = replace(found.path, stopped_by="time")
+        return found.with_changes(status=Status.FEASIBLE, limit=Limit.TIME, path=path)
+
+
+@pytest.mark.parametrize("rule", ["ebic", "cv"])
+def test_a_rule_on_a_path_without_its_end_warns(rule):
+    model = LADLasso(rule=rule, cv=3, backend=Hurried())
+    with pytest.warns(ConvergenceWarning, match="limit 'time' at lam = .*, and no smaller lam"):
+        model.fit(X, Y)
+    assert model.status_ == "feasible"
+    assert any("time" in note for note in model.selection_.notes)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.set_params(lam=model.path_.knots[1]).fit(X, Y)
 
 
 def test_below_the_end_of_the_path_is_an_error():

@@ -1,6 +1,7 @@
 """Cross-validation against brute force, and in the corners."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -118,10 +119,21 @@ def test_a_fold_that_ends_early_ends_the_range() -> None:
         ends.append(path.low[-1])
     whole = sparseopt.solve(CompressedSensing(X, y)).path
     assert abs(cv.curve.end - max(*ends, whole.low[-1])) <= 1e-9
-    assert len(cv.notes) == 5
-    assert "infeasible_below" in cv.notes[0]
+    assert len(cv.notes) == 6
+    assert all("infeasible_below" in note for note in cv.notes)
     with pytest.raises(ParamError, match="lies outside the range"):
         cv.curve(0.5 * cv.curve.end)
+
+
+def test_a_path_that_a_limit_cut_short_is_noted():
+    problem = examples()["lad"]
+    cut = sparseopt.solve(problem, max_knots=4)
+    cut = cut.with_changes(
+        status="feasible", limit="time", path=replace(cut.path, stopped_by="time")
+    )
+    cv = cross_validate(problem, FOLDS, result=cut)
+    assert cv.curve.end == cut.path.low[-1] > 0.0
+    assert cv.notes == (f"the path of all data ends at {cv.curve.end:g}: time",)
 
 
 def test_a_saturated_path_is_compared_to_its_end() -> None:

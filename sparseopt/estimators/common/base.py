@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import math
+import warnings
 from abc import abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -23,6 +24,7 @@ from sklearn.base import (
     _fit_context,
     is_classifier,
 )
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import check_cv
 from sklearn.utils import ClassifierTags
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
@@ -437,6 +439,14 @@ class PathEstimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
     def _choose(self, X: Array, y: Array, groups: Any) -> None:
         """Set the fitted attributes at `lam`, or where the rule finds it."""
         if self.lam is None:
+            if self.result_.limit is not None:
+                warnings.warn(
+                    f"the path ended by the limit {str(self.result_.limit)!r} at lam = "
+                    f"{float(self.path_.knots[-1]):.6g}, and no smaller lam is compared: give more "
+                    "time, or lam",
+                    ConvergenceWarning,
+                    stacklevel=4,
+                )
             self._place(*self._chosen(X, y, groups))
             return
         ended = self.path_.stopped_by == "infeasible_below"

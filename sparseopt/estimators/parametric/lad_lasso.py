@@ -41,7 +41,8 @@ class LADLasso(PathRegressor):
         (d,): low <= 0 <= high, infinite where there is none.
     backend : str or Backend, default "auto"
     time_limit : float, optional
-        Seconds for the path.
+        Seconds for the path. Where `rule` chooses on one that they cut short, a ConvergenceWarning
+        says so.
     n_jobs : int, optional
         Folds that are followed at a time, by joblib and the backend that its `parallel_config`
         names, such as Dask's. Default: 1.
