@@ -132,6 +132,7 @@ def solve(
     on_progress : callable, optional
         Called with a :class:`~sparseopt.backend.Progress` every fraction of a second. When it
         returns False the solve ends as at Ctrl-C: with the incumbent and ``Limit.INTERRUPTED``.
+        When it raises, the solve ends, too, and its exception is raised.
     cancel : Cancel, optional
         A token by which another thread ends the solve in the same way.
     check : bool, default True

@@ -214,13 +214,16 @@ class Control:
     warm_start : object or None
         A previous :class:`Result` or a point; a backend without WARM_START never sees one.
     on_progress : callable or None
-        The listener; it ends the solve by returning False.
+        The listener; it ends the solve by returning False, or by an exception.
     cancel : Cancel or None
         The caller's token.
     up : callable or None
         Maps a point of what a backend works on to one of the problem, for the listener.
     unit : float
         What a backend's objective values are multiples of, for the listener.
+    raised : Exception or None
+        What the listener raised. It would not get through the foreign code of a solver's callbacks:
+        the solve ends as an interrupted one, and :meth:`Backend.solve` raises it then.
     """
 
     params: SolveParams
@@ -229,6 +232,7 @@ class Control:
     cancel: Cancel | None = None
     up: Callable[[Any], Any] | None = None
     unit: float = 1.0
+    raised: Exception | None = None
     started: float = field(default_factory=time.perf_counter)
     build_time: float = 0.0
     excluded: float = 0.0
@@ -275,8 +279,11 @@ class Control:
         return None
 
     def progress(self, text: str, every: float = 0.2, **details: Any) -> None:
-        """Report to the listener, at most once in `every` seconds; its False ends the solve."""
-        if self.on_progress is None:
+        """Report to the listener, at most once in `every` seconds; its False ends the solve.
+
+        So does an exception of the listener, which hears no more after it.
+        """
+        if self.on_progress is None or self.raised is not None:
             return
         now = time.perf_counter()
         if now - self._reported >= every:
@@ -287,7 +294,11 @@ class Control:
             for name in ("objective", "bound"):
                 if name in details:
                     details[name] = self.in_unit(details[name])
-            if self.on_progress(Progress(self.elapsed, text, **details)) is False:
+            try:
+                ended = self.on_progress(Progress(self.elapsed, text, **details)) is False
+            except Exception as error:
+                self.raised, ended = error, True
+            if ended:
                 self.interrupted = True
 
     def in_unit(self, value: float | None) -> float | None:
@@ -402,6 +413,8 @@ class Backend(ABC):
             When the call cannot be meant so.
         BackendError
             When the solver itself failed; its exception is the cause.
+        Exception
+            What `on_progress` raised, once the solver has ended.
         """
         params = params or SolveParams()
         problem.validate()
@@ -427,7 +440,7 @@ class Backend(ABC):
         usual = np.errstate(divide="warn", over="warn", under="ignore", invalid="warn")
         entries = problem.entries if self.factorises else 0
         blas = blas_threads(threads_for(params.threads, entries))
-        with _interruptible(control), blas, usual:
+        with _interruptible(control), _heard(control), blas, usual:
             result = self._guarded(problem.posed(params), params, chosen, control)
         if result.limit is not None:
             ended = (self.name, problem.kind, result.limit.value, control.elapsed)
@@ -550,6 +563,16 @@ def _installed_version(distribution: str) -> str | None:
         return metadata.version(distribution)
     except metadata.PackageNotFoundError:
         return None
+
+
+@contextmanager
+def _heard(control: Control) -> Iterator[None]:
+    """Raise at the end what the listener raised, whatever the solver made of it."""
+    try:
+        yield
+    finally:
+        if control.raised is not None:
+            raise control.raised
 
 
 @contextmanager

@@ -137,6 +137,47 @@ def test_a_listener_that_returns_false_ends_the_solve_and_no_other_value_does():
     assert (result.limit, len(seen)) == (Limit.INTERRUPTED, 3)
 
 
+@pytest.mark.parametrize("clumsy", [False, True])
+def test_what_a_listener_raises_is_raised_when_the_solver_has_ended(clumsy):
+    ended, told = [], []
+
+    def listener(progress):
+        told.append(progress)
+        raise LookupError("of the user")
+
+    def engine(problem, params, options, control):
+        while control.limit() is None:
+            control.progress("waiting", every=0.0)
+        control.progress("last words", every=0.0)
+        ended.append(control.limit())
+        if clumsy:
+            raise RuntimeError("callback failed")
+        return incumbent(control.limit())
+
+    with pytest.raises(LookupError, match="of the user") as caught:
+        sparseopt.solve(PROBLEM, backend=Scripted(engine), on_progress=listener, time_limit=10.0)
+    assert caught.type is LookupError
+    assert (ended, len(told)) == ([Limit.INTERRUPTED], 1)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("backend", ["strs-bnb", "strs-oa"])
+def test_solvers_with_callbacks_of_their_own_raise_it(backend):
+    rng = np.random.default_rng(0)
+    root = rng.standard_normal((60, 60))
+    problem = STRS(A=root + root.T, a=rng.standard_normal(60), d=20)
+
+    def listener(progress):
+        raise LookupError("of the user")
+
+    begin = time.perf_counter()
+    with pytest.raises(LookupError, match="of the user"):
+        sparseopt.solve(
+            problem, backend=backend, on_progress=listener, check=False, time_limit=60.0
+        )
+    assert time.perf_counter() - begin < 30.0
+
+
 def test_what_is_no_token():
     with pytest.raises(ParamError, match=r"cancel must be a sparseopt\.Cancel, got True"):
         sparseopt.solve(PROBLEM, backend=Scripted(), cancel=True)
