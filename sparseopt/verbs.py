@@ -7,10 +7,12 @@ decorated with :func:`borrows`. The verb's module is imported at the first call.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable
 from functools import partial
+from inspect import Parameter, signature
 from typing import Any, TypeVar
 
+from sparseopt.errors import ParamError
 from sparseopt.installed import resolve
 
 T = TypeVar("T", bound=type)
@@ -76,3 +78,36 @@ def borrows(cls: T) -> T:
     for name, verb in _LENT.get(f"{cls.__module__}:{cls.__qualname__}", {}).items():
         setattr(cls, name, verb)
     return cls
+
+
+def refuse_unknown(
+    what: str, function: Callable[..., Any], options: Iterable[str], filled: Collection[str] = ()
+) -> None:
+    """Refuse options that the function behind a verb does not take.
+
+    Python's own error would name the function, which the user of the verb has not called.
+
+    Parameters
+    ----------
+    what : str
+        What was asked for, in the user's words.
+    function : callable
+        Its first parameter is what the verb is about, and no option.
+    options : iterable of str
+        The names that were given.
+    filled : collection of str
+        Parameters that the verb fills by itself.
+
+    Raises
+    ------
+    ParamError
+        Naming the option, and those that there are.
+    """
+    parameters = list(signature(function).parameters.values())[1:]
+    if any(parameter.kind is Parameter.VAR_KEYWORD for parameter in parameters):
+        return
+    known = [parameter.name for parameter in parameters if parameter.name not in filled]
+    for name in options:
+        if name not in known:
+            takes = f"it takes {', '.join(known)}" if known else "it takes none"
+            raise ParamError(f"{what} has no option {name!r}; {takes}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import singledispatch
 from os import PathLike
 from pathlib import Path
@@ -40,6 +40,7 @@ from sparseopt.selection.graphs.stability import GraphStabilityResult
 from sparseopt.selection.rules import TheoryResult
 from sparseopt.selection.stability import StabilityResult
 from sparseopt.two_sample.result import TwoSampleTest
+from sparseopt.verbs import refuse_unknown
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -75,7 +76,7 @@ def plot(
     Raises
     ------
     ParamError
-        When there is no picture of it.
+        When there is no picture of it, or the picture has no such option.
     BackendUnavailable
         When matplotlib is not installed.
     """
@@ -101,14 +102,29 @@ def _answer(shown: Any) -> Any:
 @singledispatch
 def _draw(shown: Any, ax: Axes | None = None, **style: Any) -> Any:
     if hasattr(shown, "from_estimator"):  # a display, in scikit-learn's word, draws itself
+        refuse_unknown(_called(shown), type(shown).plot, style, ("ax",))
         return shown.plot(ax=ax, **style).ax_
     for fitted, display in _DISPLAYS.items():
         if hasattr(shown, fitted):
-            return resolve(display).from_estimator(shown, ax=ax, **style).ax_
+            return _by(resolve(display).from_estimator)(shown, ax, **style).ax_
     raise ParamError(
         f"there is no picture of a {type(shown).__name__}{_remedy(shown)}; draw a result, a path, "
         "a selection, an ROC curve, a two-sample test, coefficients or a fitted estimator with one"
     )
+
+
+def _called(shown: Any) -> str:
+    return f"the picture of a {type(shown).__name__}"
+
+
+def _by(picture: Callable[..., Any]) -> Callable[..., Any]:
+    """Return what draws by this function, and refuses options that it does not take."""
+
+    def draw(shown: Any, ax: Axes | None = None, **style: Any) -> Any:
+        refuse_unknown(_called(shown), picture, style, ("ax",))
+        return picture(shown, ax=ax, **style)
+
+    return draw
 
 
 def _remedy(shown: Any) -> str:
@@ -133,12 +149,14 @@ _DISPLAYS = {
 @_draw.register(Result)
 def _result(shown: Result, ax: Axes | None = None, **style: Any) -> Axes:
     if isinstance(shown.problem, SubspaceProblem) and shown.x is not None:
+        refuse_unknown("the picture of a subspace", plot_subspace, style, ("x", "ax"))
         return plot_subspace(shown.problem, shown.x, ax, **style)
     if shown.path is not None and len(shown.path):
         drawn: Axes = _draw(shown.path, ax, **style)
         return drawn
     if shown.x is not None and hasattr(shown.problem, "coefficient_names"):
-        return plot_values(shown.coefficients, ax, **style)
+        values: Axes = _draw(shown.coefficients, ax, **style)
+        return values
     raise ParamError(
         "a picture shows a path or coefficients by name, and this result has neither "
         f"(status {shown.status.value})"
@@ -149,7 +167,7 @@ def _result(shown: Result, ax: Axes | None = None, **style: Any) -> Axes:
 def _path(shown: PathResult, ax: Axes | None = None, **style: Any) -> Axes:
     for family in families().values():
         if shown.kind in family.pictures:
-            drawn: Axes = resolve(family.pictures[shown.kind])(shown, ax=ax, **style)
+            drawn: Axes = _by(resolve(family.pictures[shown.kind]))(shown, ax, **style)
             return drawn
     raise ParamError(f"there is no picture of a path of the kind {shown.kind!r}")
 
@@ -171,27 +189,30 @@ def _theory(shown: TheoryResult, ax: Axes | None = None, **style: Any) -> Axes:
 def _model(shown: L0GraphicalModel, ax: Axes | None = None, **style: Any) -> Axes:
     candidates, style = shown.candidates, {"names": shown.names, **style}
     adjacency = candidates.adjacency().astype(bool)
+    refuse_unknown(_called(shown), plot_graph, style, ("coordinates", "ax"))
     return plot_graph(adjacency, candidates.coordinates, ax=ax, **style)
 
 
 @_draw.register(GraphStabilityResult)
 def _edges(shown: GraphStabilityResult, ax: Axes | None = None, **style: Any) -> Axes:
     style = {"names": shown.problem.names, **style}
+    refuse_unknown(_called(shown), plot_graph, style, ("coordinates", "ax"))
     return plot_graph(shown.graph(), shown.problem.candidates.coordinates, ax=ax, **style)
 
 
 @_draw.register(ROC)
 def _roc(shown: ROC, ax: Axes | None = None, label: str | None = None, **style: Any) -> Axes:
+    refuse_unknown(_called(shown), plot_roc, style, ("ax",))
     return plot_roc({label or "path": shown}, ax=ax, **style)
 
 
-_draw.register(NamedValues)(plot_values)
-_draw.register(CVResult)(plot_cross_validation)
-_draw.register(CriterionResult)(plot_criterion)
-_draw.register(KnotSelection)(plot_knots)
-_draw.register(StabilityResult)(plot_stability)
-_draw.register(GraphSelection)(plot_budgets)
-_draw.register(TwoSampleTest)(plot_null)
+_draw.register(NamedValues)(_by(plot_values))
+_draw.register(CVResult)(_by(plot_cross_validation))
+_draw.register(CriterionResult)(_by(plot_criterion))
+_draw.register(KnotSelection)(_by(plot_knots))
+_draw.register(StabilityResult)(_by(plot_stability))
+_draw.register(GraphSelection)(_by(plot_budgets))
+_draw.register(TwoSampleTest)(_by(plot_null))
 
 
 def plot_witness(

@@ -25,6 +25,7 @@ from sparseopt.pictures.curves import (
 )
 from sparseopt.pictures.style import axes, palette, require_matplotlib
 from sparseopt.problems.base import Array
+from sparseopt.verbs import refuse_unknown
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -213,6 +214,7 @@ def plot_l1_bound(path: L1BoundPath, ax: Axes | None = None, **style: Any) -> Ax
     -------
     matplotlib Axes
     """
+    refuse_unknown("the picture of an L1BoundPath", plot_path, style, ("ax",))
     return plot_path(path.path, ax, **{"x": "l1norm", **style})
 
 

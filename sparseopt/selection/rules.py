@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +24,7 @@ from sparseopt.selection.samples import counts
 from sparseopt.selection.solving import exact_path, path_result
 from sparseopt.selection.stability import StabilityResult, stability_selection
 from sparseopt.selection.theory import noise_level, theoretical_lam
-from sparseopt.verbs import borrows
+from sparseopt.verbs import borrows, refuse_unknown
 
 
 @borrows
@@ -89,7 +89,7 @@ def select(
     Raises
     ------
     ParamError
-        When there is no such rule, or the problem is missing.
+        When there is no such rule or option, or the problem is missing.
 
     Examples
     --------
@@ -137,32 +137,41 @@ def select_parametric(
     -------
     Selection or StabilityResult
     """
-    if by == "cv":
-        return cross_validate(problem, result=result, **options)
-    if by in ("aic", "bic", "ebic"):
+    rules: dict[str, Callable[..., Any]] = {
+        "cv": cross_validate,
+        **dict.fromkeys(("aic", "bic", "ebic"), information_criterion),
+        "theory": select_by_theory,
+        "stability": stability_selection,
+    }
+    if by not in rules:
+        raise ParamError(
+            f"there is no rule {by!r}; expected 'cv', 'aic', 'bic', 'ebic', 'theory' or 'stability'"
+        )
+    rule = rules[by]
+    filled: dict[str, Any] = {} if by == "stability" else {"result": result}
+    if rule is information_criterion:
+        filled["kind"] = by
         if problem.kind == "clime":
+            rule = network_criterion
             if "n" not in options:
                 raise ParamError("a clime needs n, the number of observations behind S: give n=")
-            return network_criterion(problem, kind=by, result=result, **options)  # type: ignore[arg-type]
-        return information_criterion(problem, by, result=result, **options)  # type: ignore[arg-type]
-    if by == "theory":
-        return select_by_theory(problem, result=result, **options)
-    if by == "stability":
-        return stability_selection(problem, **options)
-    raise ParamError(
-        f"there is no rule {by!r}; expected 'cv', 'aic', 'bic', 'ebic', 'theory' or 'stability'"
-    )
+    refuse_unknown(f"the rule {by!r}", rule, options, filled)
+    chosen: Selection | StabilityResult = rule(problem, **filled, **options)
+    return chosen
 
 
 def select_by_theory(
     problem: Problem,
     *,
     sigma: float | None = None,
+    n: int | None = None,
+    alpha: float = 0.1,
+    c: float | None = None,
+    seed: int = 0,
     result: Result | None = None,
     backend: str | Backend = "auto",
     options: Mapping[str, Any] | None = None,
     check: bool = True,
-    **details: Any,
 ) -> TheoryResult:
     """Solve down to the theoretical lam.
 
@@ -172,10 +181,10 @@ def select_by_theory(
     sigma : float, optional
         Standard deviation of the errors. For the Dantzig selector it is estimated where it is
         missing, by :func:`noise_level`.
+    n, alpha, c, seed
+        As for :func:`theoretical_lam`.
     result, backend, options, check
         As for :func:`cross_validate`.
-    **details
-        Further arguments of :func:`theoretical_lam`.
 
     Raises
     ------
@@ -187,7 +196,7 @@ def select_by_theory(
             sigma = _estimate(problem, backend, options)
         else:
             sigma = noise_level(problem, exact_path(result))
-    chosen = theoretical_lam(problem, sigma=sigma, **details)
+    chosen = theoretical_lam(problem, sigma=sigma, n=n, alpha=alpha, c=c, seed=seed)
     whole = path_result(problem, result, backend, options, chosen.lam, check)
     assert whole.path is not None
     whole.path.at(chosen.lam)

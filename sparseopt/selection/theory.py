@@ -18,6 +18,9 @@ from sparseopt.selection.losses import SQUARED
 from sparseopt.selection.path_loss import Rows, path_loss
 from sparseopt.selection.samples import counts, penalised, predicted
 
+_WITH_SIGMA = ("dantzig-selector", "compressed-sensing")
+_WITH_N = ("clime",)
+"""Kinds whose theoretical lam depends on the deviation of errors; on a number of observations."""
 _DRAWS = 2000
 _CELLS = 1 << 22
 
@@ -71,10 +74,10 @@ def theoretical_lam(
     ----------
     problem : Problem
     sigma : float
-        Standard deviation of the errors, required for DantzigSelector and CompressedSensing; see
-        :func:`noise_level` for an estimate from the path.
+        Standard deviation of the errors, for DantzigSelector and CompressedSensing, which need it;
+        see :func:`noise_level` for an estimate from the path.
     n : int
-        Number of observations, required for CLIME.
+        Number of observations, for CLIME, which needs it.
     alpha : float, default 0.1
         Probability that is left to fail.
     c : float, optional
@@ -89,7 +92,8 @@ def theoretical_lam(
     Raises
     ------
     ParamError
-        When the model has none, or something that it needs is missing or out of range.
+        When the model has none, or something that it needs is missing or out of range, or it does
+        not depend on the sigma or n that is given.
 
     Examples
     --------
@@ -110,6 +114,11 @@ def theoretical_lam(
             f"there is no theoretical lam for the kind {problem.kind!r}; there is for: "
             f"{', '.join(_RULES)}"
         )
+    for name, (value, kinds) in {"sigma": (sigma, _WITH_SIGMA), "n": (n, _WITH_N)}.items():
+        if value is not None and problem.kind not in kinds:
+            raise ParamError(
+                f"the theoretical lam of a {problem.kind} does not depend on {name}: leave it out"
+            )
     return _RULES[problem.kind](problem, asked)
 
 

@@ -71,6 +71,7 @@ def test_networks_take_the_number_of_observations(tmp_path: Path) -> None:
         (["--by", "aic", "--folds", 3], "--folds is for --by cv, not for aic"),
         (["--by", "cv", "-n", 3], "-n is for --by aic"),
         (["--by", "theory", "--plot", "x.png"], "--by theory compares nothing"),
+        (["--by", "theory", "--sigma", 1.0], "does not depend on sigma: leave it out"),
         (["--by", "cv", "--plot", "x.txt"], "not the name of a picture"),
         (["--by", "cv", "--loss", "cubic"], "expected one of: squared"),
         (["--by", "gcv"], "'gcv' is not one of"),

@@ -126,6 +126,34 @@ def test_what_has_no_path_is_drawn_as_bars():
     assert ax.get_title() == "the largest 2 of 3"
 
 
+def test_an_option_that_a_picture_does_not_have_is_named_with_those_that_it_has():
+    from sparseopt.estimators import GaussianGraphL0, LADLasso
+    from sparseopt.paths.l1_bound import L1BoundPath
+    from sparseopt.selection import cross_validate
+
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((30, 3))
+    model = LADLasso().fit(X, X[:, 0])
+    folds = cross_validate(model.result_.problem, 3)
+    graph = GaussianGraphL0(budget=2).fit(X)
+    path = "the picture of a ParametricPath has no option 'show'; it takes x, max_labels, exclude,"
+    for shown, says in (
+        (model, path),
+        (model.result_, path),
+        (model.path_, path),
+        (L1BoundPath(model.result_.problem, model.path_), "an L1BoundPath has no option 'show'"),
+        (
+            cross_validate(model.result_.problem, 3),
+            "a CVResult has no option 'show'; it takes none",
+        ),
+        (model.coefficients_, "a NamedValues has no option 'show'; it takes max_bars, label"),
+        (graph.result_.problem, "a L0GraphicalModel has no option 'show'; it takes truth, names"),
+        (STRS(correlated(), d=2), "no picture of a strs before it is solved"),
+    ):
+        with pytest.raises(ParamError, match=says):
+            sparseopt.plot(shown, new_axes(), show=True)
+
+
 def contrast(one: str, other: str) -> float:
     """The ratio of luminances of WCAG 2."""
     values = []

@@ -46,6 +46,23 @@ def test_a_result_a_path_and_a_problem_choose_alike(by: str, kind: type) -> None
         assert chosen[0].result is result
 
 
+@pytest.mark.parametrize(
+    ("by", "option", "says"),
+    [
+        ("bic", "folds", "'bic' has no option 'folds'; it takes gamma, sigma, max_df, lam_min, b"),
+        ("cv", "gamma", "the rule 'cv' has no option 'gamma'; it takes folds, loss, rule, seed,"),
+        ("theory", "folds", "'theory' has no option 'folds'; it takes sigma, n, alpha, c, seed, b"),
+        ("stability", "kind", "the rule 'stability' has no option 'kind'"),
+        ("ebic", "kind", "the rule 'ebic' has no option 'kind'"),
+    ],
+)
+def test_an_option_of_another_rule_is_named_with_those_that_there_are(by, option, says) -> None:
+    problem = examples()["lad"]
+    for choose in (sparseopt.solve(problem).select, lambda *a, **k: select(problem, *a, **k)):
+        with pytest.raises(ParamError, match=says):
+            choose(by, **{option: 3})
+
+
 def test_a_rule_or_a_problem_that_is_not_there() -> None:
     problem = examples()["lad"]
     with pytest.raises(ParamError, match="no rule 'gcv'"):

@@ -149,6 +149,10 @@ def test_what_is_missing_is_named() -> None:
         theoretical_lam(DantzigSelector(X, y))
     with pytest.raises(ParamError, match="needs sigma"):
         theoretical_lam(CompressedSensing(X, y), sigma=-1.0)
+    with pytest.raises(ParamError, match="a lad-lasso does not depend on sigma: leave it out"):
+        select_by_theory(LADLasso(X, y), sigma=1.0)
+    with pytest.raises(ParamError, match="a compressed-sensing does not depend on n: leave it"):
+        theoretical_lam(CompressedSensing(X, y), sigma=1.0, n=40)
     with pytest.raises(ParamError, match="alpha is 1"):
         theoretical_lam(LADLasso(X, y), alpha=1)
     with pytest.raises(ParamError, match="c is 0"):

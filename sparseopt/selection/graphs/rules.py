@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from sparseopt.errors import ParamError
@@ -11,6 +12,7 @@ from sparseopt.selection.graphs.choice import GraphSelection
 from sparseopt.selection.graphs.criteria import graph_criterion
 from sparseopt.selection.graphs.cross_validation import graph_cross_validate
 from sparseopt.selection.graphs.stability import GraphStabilityResult, graph_stability
+from sparseopt.verbs import refuse_unknown
 
 
 def select_graph(
@@ -30,13 +32,22 @@ def select_graph(
     Raises
     ------
     ParamError
+        When there is no such rule or option.
     """
-    if by == "cv":
-        return graph_cross_validate(problem, result=result, **options)
-    if by in ("aic", "bic", "ebic"):
-        return graph_criterion(problem, by, result=result, **options)  # type: ignore[arg-type]
-    if by == "stability":
-        return graph_stability(problem, **options)
-    raise ParamError(
-        f"there is no rule {by!r} for graphs; expected 'cv', 'aic', 'bic', 'ebic' or 'stability'"
-    )
+    rules: dict[str, Callable[..., Any]] = {
+        "cv": graph_cross_validate,
+        **dict.fromkeys(("aic", "bic", "ebic"), graph_criterion),
+        "stability": graph_stability,
+    }
+    if by not in rules:
+        raise ParamError(
+            f"there is no rule {by!r} for graphs; expected 'cv', 'aic', 'bic', 'ebic' or "
+            "'stability'"
+        )
+    rule = rules[by]
+    filled: dict[str, Any] = {} if by == "stability" else {"result": result}
+    if rule is graph_criterion:
+        filled["kind"] = by
+    refuse_unknown(f"the rule {by!r} of a graph", rule, options, filled)
+    chosen: GraphSelection | GraphStabilityResult = rule(problem, **filled, **options)
+    return chosen

@@ -184,3 +184,9 @@ def test_halves_cannot_split_weights():
     model = L0GraphicalModel(X, Candidates.window(4, 2), sample_weights=np.full(40, 2.0))
     with pytest.raises(ParamError, match="leave out sample_weights"):
         select(model, "stability")
+
+
+def test_an_option_of_another_rule_is_named_with_those_that_there_are(gaussian):
+    says = "the rule 'bic' of a graph has no option 'folds'; it takes gamma, backend, options"
+    with pytest.raises(ParamError, match=says):
+        select(gaussian, "bic", folds=3)
