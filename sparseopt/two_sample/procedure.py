@@ -36,7 +36,7 @@ def two_sample_test(
     d: int | Sequence[int] | None = None,
     alpha: float = 0.05,
     n_permutations: int = 999,
-    split: float = 0.5,
+    split: float | None = None,
     seed: int = 0,
     lam: float | Sequence[float] | Literal["auto", "cv"] = "auto",
     signs: Literal["any", "positive"] = "any",
@@ -77,8 +77,8 @@ def two_sample_test(
     alpha : float, default 0.05
         Level of the test, strictly between 0 and 1.
     n_permutations : int, default 999
-    split : float, default 0.5
-        Share of each sample that the selection gets.
+    split : float, optional
+        Share of each sample that the selection gets. Default: 0.5.
     seed : int, default 0
         Of the split, the selection and the permutations.
     lam : float, sequence of float, "auto" or "cv", default "auto"
@@ -108,7 +108,8 @@ def two_sample_test(
     ProblemError
         When the samples do not fit, hold NaN, are equal, or are too small to be split.
     ParamError
-        When a parameter is out of range.
+        When a parameter is out of range, or one is given that the selection does not use: d, lam,
+        backend, options and split.
     KeyboardInterrupt
         When the selection is interrupted.
 
@@ -125,7 +126,9 @@ def two_sample_test(
     method = Method(
         selection, kernel, bandwidth, c, backend, options, time_limit, seed, on_progress, signs
     )
-    method.check()
+    lam_given = not isinstance(lam, str) or lam != "auto"
+    method.check(d=d is not None, lam=lam_given, split=split is not None)
+    split = 0.5 if split is None else split
     x, y, names = as_samples(x, y, names)
     D = x.shape[1]
     ds, lams, relative = _candidates(method, d, lam, D)
@@ -205,9 +208,6 @@ def _candidates(method: Method, d: Any, lam: Any, D: int) -> tuple[list[int], li
             raise ParamError(f"lam is {each!r}; expected numbers >= 0, 'auto' or 'cv'")
     if not ds or not lams:
         raise ParamError("d and lam must hold at least one value")
-    # What a selection does not look at needs no comparison.
-    ds = ds if method.sparse else ds[:1]
-    lams = lams if method.solves else lams[:1]
     relative = relative and method.solves
     return [int(each) for each in ds], [float(each) for each in lams], relative
 

@@ -35,6 +35,11 @@ _HELD = 1 << 11
 """Observations whose Gram matrix is held: 32 MB."""
 _SIGNED = ("strs", "quadratic")
 """Selections whose weights may be negative and mean something then."""
+_SOLVED = ("strs", "quadratic", "gaussian", "kernel")
+"""Selections that solve an optimization problem."""
+_SPARSE = (*_SOLVED, "sparse-logistic")
+"""Selections with a number of variables."""
+_TAKEN_BY = {"d": _SPARSE, "lam": _SOLVED, "backend": _SOLVED, "options": _SOLVED}
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,12 +76,12 @@ class Method:
     @property
     def solves(self) -> bool:
         """Whether an optimization problem with lam is solved."""
-        return self.selection in ("strs", "quadratic", "gaussian", "kernel")
+        return self.selection in _SOLVED
 
     @property
     def sparse(self) -> bool:
         """Whether the number d of variables matters."""
-        return self.solves or self.selection == "sparse-logistic"
+        return self.selection in _SPARSE
 
     @property
     def test_kernel(self) -> Any:
@@ -87,8 +92,14 @@ class Method:
             return self.kernel
         return "gaussian" if self.selection == "none" else "linear"
 
-    def check(self) -> None:
-        """Raise a ParamError when the selection and the kernel make no sense together."""
+    def check(self, **given: bool) -> None:
+        """Raise a ParamError when the selection makes no sense with what else is given.
+
+        Parameters
+        ----------
+        **given : bool
+            Whether the caller gave d, lam and split.
+        """
         if not callable(self.selection) and self.selection not in SELECTIONS:
             raise ParamError(
                 f"selection is {self.selection!r}; expected one of {', '.join(SELECTIONS)}, or a "
@@ -101,6 +112,17 @@ class Method:
             raise ParamError(
                 f"selection={self.selection!r} has a kernel of its own; for another one give "
                 "selection='kernel', or 'none' to test all variables"
+            )
+        given |= {"backend": self.backend != "auto", "options": self.options is not None}
+        for name, selections in _TAKEN_BY.items():
+            if given.get(name, False) and self.selection not in selections:
+                raise ParamError(
+                    f"{name} is for the selections {', '.join(selections)}; leave it out for "
+                    f"{self.name}"
+                )
+        if given.get("split", False) and self.selection == "none":
+            raise ParamError(
+                "selection='none' tests every observation, and splits nothing: leave split out"
             )
         if self.signs not in ("any", "positive"):
             raise ParamError(f"signs is {self.signs!r}; expected 'any' or 'positive'")

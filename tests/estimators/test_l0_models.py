@@ -12,6 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import sparseopt
+from sparseopt.errors import ParamError
 from sparseopt.estimators import (
     L1SVC,
     BestSubset,
@@ -177,6 +178,18 @@ def test_a_constant_column_has_no_neighbours():
 def test_a_mask_of_other_columns_is_refused(shape):
     with pytest.raises(ValueError, match=rf"has shape {re.escape(str(shape))}; X has 13 columns"):
         GaussianGraphL0(candidates=np.ones(shape, dtype=bool)).fit(WINE.data)
+
+
+def test_a_single_variable_can_be_tested_and_not_chosen():
+    X, y = load_iris(return_X_y=True)
+    X, y = X[y > 0, 2:3], y[y > 0]
+    for selection in ("strs", "gaussian", "none"):
+        test = TwoSampleTest(selection=selection).fit(X, y)
+        assert test.reject_ and test.support_.tolist() == [True]
+    with pytest.raises(ValueError, match="there is nothing to choose among"):
+        TwoSampleSelector().fit(X, y)
+    with pytest.raises(ParamError, match="backend is for the selections strs"):
+        TwoSampleTest(selection="none", backend="nonsense").fit(X, y)
 
 
 def test_two_samples():

@@ -142,10 +142,7 @@ def test_an_option_that_a_picture_does_not_have_is_named_with_those_that_it_has(
         (model.result_, path),
         (model.path_, path),
         (L1BoundPath(model.result_.problem, model.path_), "an L1BoundPath has no option 'show'"),
-        (
-            cross_validate(model.result_.problem, 3),
-            "a CVResult has no option 'show'; it takes none",
-        ),
+        (folds, "the picture of a CVResult has no option 'show'; it takes none"),
         (model.coefficients_, "a NamedValues has no option 'show'; it takes max_bars, label"),
         (graph.result_.problem, "a L0GraphicalModel has no option 'show'; it takes truth, names"),
         (STRS(correlated(), d=2), "no picture of a strs before it is solved"),

@@ -152,8 +152,9 @@ def test_the_level_is_kept(selection, trials):
     rejected = 0
     for seed in range(trials):
         x, y = shifted(12, 14, 3, size=0.0, seed=seed)
+        d = 1 if selection == "strs" else None
         test = two_sample_test(
-            x, y, selection, d=1, alpha=0.1, n_permutations=49, seed=seed, check=False
+            x, y, selection, d=d, alpha=0.1, n_permutations=49, seed=seed, check=False
         )
         rejected += test.reject
     low, high = binom.interval(0.9998, trials, 0.1)
@@ -167,7 +168,8 @@ def test_a_shift_is_found(selection, m):
     if selection == "sparse-logistic":
         pytest.importorskip("sklearn", reason="the baseline is scikit-learn's")
     x, y = shifted(60, m, 8)
-    test = two_sample_test(x, y, selection, d=2, options=options(selection))
+    d = None if selection == "none" else 2
+    test = two_sample_test(x, y, selection, d=d, options=options(selection))
     assert test.reject and test.p_value <= 0.01
     assert test.statistic > test.threshold
     if selection == "none":
@@ -347,6 +349,13 @@ def test_names_come_from_data_frames():
         ({"d": []}, "at least one"),
         ({"lam": -1.0}, "lam is -1.0"),
         ({"lam": "best"}, "'auto' or 'cv'"),
+        ({"selection": "none", "d": 2}, "d is for the selections strs, .*; leave it out for none"),
+        ({"selection": first_two, "d": 2}, "leave it out for first_two"),
+        ({"selection": "none", "lam": 1.0}, "lam is for the selections strs, quadratic, gaussian"),
+        ({"selection": "sparse-logistic", "lam": "cv"}, "leave it out for sparse-logistic"),
+        ({"selection": "none", "backend": "nonsense"}, "backend is for the selections strs"),
+        ({"selection": first_two, "options": {"restarts": 2}}, "options is for the selections"),
+        ({"selection": "none", "split": 0.5}, "splits nothing: leave split out"),
         ({"alpha": 1.0}, "alpha is 1.0"),
         ({"split": 0.0}, "split is 0.0"),
         ({"n_permutations": 0}, "n_permutations is 0"),
@@ -392,6 +401,6 @@ def test_numbers_whose_squares_fail_are_refused(selection, factor):
     x[:, 1] *= factor
     y[:, 1] *= factor
     with pytest.raises(ProblemError, match=r"column 1 .* rescale"):
-        two_sample_test(x, y, selection, d=1)
+        two_sample_test(x, y, selection)
     with pytest.raises(ProblemError, match=r"column 1 .* rescale"):
         KernelSelection(x, y, d=1)

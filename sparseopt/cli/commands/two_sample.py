@@ -63,7 +63,7 @@ _TAKES = {
 @click.option("--c", "c", type=float, metavar="X", help="Constant of the quadratic kernel.")
 @click.option("--alpha", type=float, default=0.05, show_default=True, help="Level of the test.")
 @click.option("--permutations", type=int, default=999, show_default=True)
-@click.option("--split", type=float, default=0.5, show_default=True, help="Share to select by.")
+@click.option("--split", type=float, metavar="X", help="Share to select by [0.5].")
 @click.option("--seed", type=int, default=0, show_default=True)
 @click.option("--time-limit", type=float, default=60.0, show_default=True, help="Of a selection.")
 @click.option("--backend", metavar="NAME", default="auto", show_default=True, help="Who selects.")

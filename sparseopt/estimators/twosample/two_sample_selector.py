@@ -92,8 +92,6 @@ class TwoSampleSelector(TwoClasses, SelectorMixin, BaseEstimator):  # type: igno
         self
         """
         X, place = self._read_classes(X, y)
-        if X.shape[1] < 2:
-            raise ValueError("X has 1 feature(s): there is nothing to choose among")
         X = as_dense(X)
         one, two = X[place == 0], X[place == 1]
         if min(len(one), len(two)) < 4 and self.selection != "none":
@@ -106,6 +104,8 @@ class TwoSampleSelector(TwoClasses, SelectorMixin, BaseEstimator):  # type: igno
         return self
 
     def _select(self, one: Array, two: Array) -> None:
+        if one.shape[1] < 2:
+            raise ValueError("X has 1 feature(s): there is nothing to choose among")
         size = min(int(self.n_variables), one.shape[1])
         method = Method(
             self.selection,

@@ -20,7 +20,7 @@ class TwoSampleTest(TwoSampleSelector):
     are none.
 
     The parameters of :class:`TwoSampleSelector`, with "none" as a `selection` (all variables, and
-    every observation is tested), and
+    every observation is tested: `n_variables` and `split` do not count), and
 
     Parameters
     ----------
@@ -78,18 +78,20 @@ class TwoSampleTest(TwoSampleSelector):
         self.split = split
 
     def _select(self, one: Array, two: Array) -> None:
+        asked: dict[str, Any] = {}
+        if self.selection != "none":
+            asked = {"d": min(int(self.n_variables), one.shape[1]), "split": float(self.split)}
         self.test_ = two_sample_test(
             one,
             two,
             self.selection,
-            d=min(int(self.n_variables), one.shape[1]),
             alpha=float(self.alpha),
             n_permutations=int(self.n_permutations),
-            split=float(self.split),
             seed=int(self.random_state),
             names=given_names(self),
             backend=self.backend,
             time_limit=self.time_limit,
+            **asked,
         )
         self.weights_, self.reject_ = self.test_.z, self.test_.reject
         self.pvalue_, self.statistic_ = self.test_.p_value, self.test_.statistic

@@ -31,7 +31,7 @@ def _do(unit: Settings, folder: Path) -> Iterable[Row]:
             x,
             y,
             selection,
-            d=3,
+            d=None if selection == "none" else 3,
             n_permutations=99,
             seed=seed,
             check=False,
