@@ -178,17 +178,31 @@ class Ledger:
             whole = json.dumps(head).encode() + b"\n"
         stated, *lines = whole.splitlines()
         try:
-            if loads_object(stated, "the first line") != head:
-                raise ValueError(f"it begins with {stated!r:.200}, not with {head}")
+            _refuse_other(loads_object(stated, "the first line"), head)
             if len(lines) < len(self._entered):
                 raise ValueError("releases that were entered are missing")
             for line in set(lines) - set(self._read_before):
                 self._read_before[line] = Statement(loads_object(line, "a line", bits=INTEGER_BITS))
                 if not audit(self._read_before[line]).holds:
-                    raise ValueError(f"a statement does not hold: {line!r:.200}")
+                    raise ValueError(f"the statement in line {lines.index(line) + 2} does not hold")
         except (ValueError, TypeError, RecursionError) as error:  # ParamError is a ValueError
             raise ParamError(f"{self.path} is no ledger of this budget: {error}") from error
         self._entered = [self._read_before[line] for line in lines]
+
+
+def _refuse_other(found: dict[str, Any], head: dict[str, Any]) -> None:
+    """Raise a ValueError that says how the head of a file is not that of a ledger."""
+    if found == head:
+        return
+    budgets = "epsilon", "delta"
+    alike = found.keys() == head.keys() and all(
+        isinstance(found[name], float) if name in budgets else found[name] == head[name]
+        for name in head
+    )
+    if not alike:
+        raise ValueError("its first line is not that of a ledger")
+    its, this = (" and ".join(f"{name} {one[name]!r}" for name in budgets) for one in (found, head))
+    raise ValueError(f"its budget is {its}, and this one is {this}")
 
 
 def _append(file: int, entry: dict[str, Any]) -> None:

@@ -897,6 +897,22 @@ def test_real_exit_codes(instance):
 
 
 @pytest.mark.thorough
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device of Linux")
+@pytest.mark.parametrize(
+    "args",
+    [("--version",), ("--help",), ("backends",), ("backends", "--json"), ("solve", "--json")],
+)
+def test_a_full_disk_behind_stdout_is_one_line(instance, args):
+    given = (*args, instance) if "solve" in args else args
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            command(*given), cwd=ROOT, stdout=full, stderr=subprocess.PIPE, text=True, timeout=120
+        )
+    assert done.returncode == 2
+    assert done.stderr == "error: the output cannot be written: No space left on device\n"
+
+
+@pytest.mark.thorough
 def test_ctrl_c_on_a_long_solve(instance):
     process = subprocess.Popen(
         scripted_command(instance, "--json", "--time-limit", "60", act="wait"),

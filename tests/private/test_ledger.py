@@ -300,6 +300,17 @@ def test_a_file_that_was_changed_is_refused(changed, tmp_path):
         release(ledger)
 
 
+def test_another_budget_is_told_in_words(tmp_path):
+    path = tmp_path / "l.jsonl"
+    release(private.Ledger(1.0, 1e-5, path))
+    says = "its budget is epsilon 1.0 and delta 1e-05, and this one is epsilon 2.0 and delta 1e-06$"
+    with pytest.raises(ParamError, match=says):
+        private.Ledger(2.0, 1e-6, path)
+    path.write_text('{"format": "another"}\n')
+    with pytest.raises(ParamError, match=r"its first line is not that of a ledger$"):
+        private.Ledger(1.0, 1e-5, path)
+
+
 @pytest.mark.parametrize(
     ("settings", "words"),
     [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 import traceback
@@ -15,6 +16,8 @@ import click
 from sparseopt import errors
 
 _DEBUG = "SPARSEOPT_DEBUG"
+_UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+"""How a write fails, without the name of the file, where the disk behind stdout is full."""
 
 
 class ExitCode(IntEnum):
@@ -70,6 +73,9 @@ def explain(error: BaseException) -> ExitCode:
         case OSError() if error.filename is not None:
             say("error", f"{error.filename}: {error.strerror or error}")
             return ExitCode.BAD_INPUT
+        case OSError() if error.errno in _UNWRITABLE:
+            say("error", f"the output cannot be written: {error.strerror}")
+            return ExitCode.BAD_INPUT
         case _:
             what = printable(error)
             say(
@@ -116,13 +122,17 @@ class Application(click.Group):
                 stream.reconfigure(errors="backslashreplace")
         try:
             code = super().main(args, prog_name, complete_var, standalone_mode=False, **extra)
-        except (click.ClickException, click.Abort) as error:
+        except (click.ClickException, click.Abort, OSError) as error:
             code = explain(error)
+        lost = code == ExitCode.BROKEN_PIPE
         try:
             sys.stdout.flush()
         except BrokenPipeError:
-            code = ExitCode.BROKEN_PIPE
-        if code == ExitCode.BROKEN_PIPE:
+            lost, code = True, ExitCode.BROKEN_PIPE
+        except OSError as error:
+            # What could not be written before is in the buffer still, and explained.
+            lost, code = True, code or explain(error)
+        if lost:
             _forget_stdout()
         if not standalone_mode:
             return code
@@ -130,5 +140,5 @@ class Application(click.Group):
 
 
 def _forget_stdout() -> None:
-    """Let the interpreter's last flush go nowhere: the reader has left."""
+    """Let the interpreter's last flush go nowhere: the reader has left, or the disk is full."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
