@@ -4,6 +4,7 @@ import pickle
 import struct
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.datasets import load_iris, load_wine
@@ -20,6 +21,7 @@ from sparseopt.estimators import (
     PrivateMeanEmbedding,
     PrivateSynthesizer,
     RobustSubspace,
+    SparseRegression,
     SufficientSubspace,
 )
 
@@ -148,6 +150,22 @@ def test_a_response_chooses_its_directions(task):
     classical = SufficientSubspace(n_components=1, task=task, backend="sir").fit(X, y)
     assert classical.result_.backend == "sir"
     assert classical.transform(X).shape == (160, 1)
+
+
+@pytest.mark.parametrize("form", [list, np.array, lambda y: np.array(y, dtype=object), pd.Series])
+def test_labels_may_be_text_where_the_task_says_so(form):
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    y = form(["yes" if row[1] > 0.0 else "no" for row in X])
+    model = SufficientSubspace(task="classification").fit(X, y)
+    codes = SufficientSubspace(task="classification").fit(X, X[:, 1] > 0.0)
+    np.testing.assert_array_equal(model.components_, codes.components_)
+    assert model.classes_.tolist() == ["no", "yes"]
+    assert model.score(X, y) == codes.score(X, X[:, 1] > 0.0)
+    says = "labels such as '(yes|no)'; SufficientSubspace takes numbers; for classes give task='cl"
+    with pytest.raises(ValueError, match=says):
+        SufficientSubspace().fit(X, y)
+    with pytest.raises(ValueError, match=r"SparseRegression takes numbers$"):
+        SparseRegression(k=2).fit(X, y)
 
 
 @pytest.mark.parametrize("names", [["a", "c", "e"], [1, 3, 5]])

@@ -182,6 +182,8 @@ def observed(
     if isinstance(y, str):
         X, y = validate_data(estimator, X, **how), None
     else:
+        if numeric:
+            _refuse_labels(estimator, y)
         X, y = validate_data(estimator, X, y, y_numeric=numeric, **how)
         y = np.ascontiguousarray(y, dtype=np.float64 if numeric else None)
     X = as_dense(X, type(estimator).__name__) if dense else by_rows(X)
@@ -192,3 +194,14 @@ def observed(
     if kept.sum() < min(2, least):
         raise ValueError("a single observation has a weight that is not zero; expected two")
     return X[kept], None if y is None else y[kept], counts[kept]
+
+
+def _refuse_labels(estimator: Any, y: Any) -> None:
+    """Raise a ValueError where responses are text."""
+    if getattr(getattr(y, "dtype", None), "kind", "O") in "biuf":
+        return
+    labels = [each for each in np.ravel(np.asarray(y, dtype=object)) if isinstance(each, str)]
+    if labels:
+        remedy = "; for classes give task='classification'" if hasattr(estimator, "task") else ""
+        name = type(estimator).__name__
+        raise ValueError(f"y has labels such as {str(labels[0])!r}; {name} takes numbers{remedy}")

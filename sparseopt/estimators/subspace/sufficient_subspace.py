@@ -30,6 +30,7 @@ class SufficientSubspace(NeedsTarget, SubspaceTransformer):
         Dimension of the subspace, less than the number of columns; "cv" chooses it from 1 to
         `max_components` by the cross-validated error of the regression.
     task : {"regression", "classification"}, default "regression"
+        Whether y has numbers or labels, which may be text.
     ridge : float, default 0.01
         Weight of the norm of the regression function.
     standardize : bool, default True
