@@ -19,7 +19,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from sparseopt import estimators
-from sparseopt.errors import BackendNotFound, SparseOptError
+from sparseopt.errors import BackendNotFound, ParamError, SparseOptError
 from sparseopt.estimators import (
     L1SVC,
     BasisPursuit,
@@ -39,6 +39,9 @@ from sparseopt.estimators import (
     SparsePCA,
     SparseRegression,
     StabilitySelector,
+    SufficientSubspace,
+    TwoSampleSelector,
+    TwoSampleTest,
 )
 from sparseopt.estimators.common.base import PathRegressor
 from sparseopt.estimators.common.columns import as_dense
@@ -259,6 +262,29 @@ def test_too_many_columns_for_all_subsets_name_another_estimator():
         BestSubset().fit(wide, wide[:, 0] + wide[:, 1])
 
 
+@pytest.mark.parametrize(
+    ("make", "name", "most", "target"),
+    [
+        (SparseRegression, "k", 2, y),
+        (SparseLogisticRegression, "k", 2, CLASSES),
+        (NeighbourhoodGraph, "k", 1, None),
+        (SparsePCA, "n_nonzeros", 2, None),
+        (BestSubset, "size", 2, y),
+        (GaussianGraphL0, "candidates", 1, None),
+        (TwoSampleSelector, "n_variables", 2, CLASSES),
+        (TwoSampleTest, "n_variables", 2, CLASSES),
+        (lambda **size: SufficientSubspace(n_components="cv", **size), "max_components", 1, y),
+    ],
+)
+def test_a_number_beyond_the_columns_is_refused_and_a_default_is_cut_down(make, name, most, target):
+    few = X[:, 2:4]
+    make().fit(few, target)
+    make(**{name: most}).fit(few, target)
+    says = f"{name} is {most + 5}; expected at most {most}: X has 2 columns"
+    with pytest.raises(ParamError, match=says):
+        make(**{name: most + 5}).fit(few, target)
+
+
 def test_errors_say_what_to_do():
     with pytest.raises(SparseOptError, match="ended by the limit 'time' before there was an ans"):
         LADLasso(time_limit=1e-9).fit(X, y)
@@ -278,6 +304,7 @@ def test_errors_say_what_to_do():
             lambda: SparsePCA(n_components=2, n_nonzeros=["a", "b"]).fit(X),
             "expected a whole number",
         ),
+        (lambda: SparsePCA(n_components=2, n_nonzeros=[6, 2]).fit(X), "expected at most 5: X has"),
         (lambda: SparsePCA(n_components=2, n_nonzeros=[3, 0]).fit(X), "whole number of 1 or more"),
         (lambda: MomentSubspace(weights=[0, np.nan]).fit(X), "weights.* is nan; expected finite"),
         (lambda: MomentSubspace(weights=[[0, 1]]).fit(X), r"weights has shape \(1, 2\)"),

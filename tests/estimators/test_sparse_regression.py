@@ -54,10 +54,16 @@ def test_units_do_not_matter_and_constant_columns_are_left_out():
     assert other.coef_[:10] == pytest.approx(100.0 * one.coef_ / scales, rel=1e-6)
     assert other.coef_[10] == 0.0
     assert other.objective_ == pytest.approx(one.objective_)
-    priced = SparseRegression(k=11, lam0=0.05).fit(X, y)
+    priced = SparseRegression(k=10, lam0=0.05).fit(X, y)
     assert 1 <= len(priced.support_) < 10
-    with pytest.raises(ValueError, match="constant"):
-        SparseRegression().fit(X, np.ones(60))
+
+
+@pytest.mark.parametrize("value", [0.0, 7.0, 0.1])
+def test_a_constant_response_is_the_intercept(value):
+    model = SparseRegression(k=2).fit(DIABETES.data[:60], np.full(60, value))
+    assert model.intercept_ == pytest.approx(value, rel=1e-15)
+    assert not model.coef_.any() and model.verdict_ == "verified"
+    assert (model.objective_, model.bound_, model.gap_) == (0.0, 0.0, 0.0)
 
 
 @pytest.mark.thorough

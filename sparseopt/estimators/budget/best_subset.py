@@ -9,7 +9,7 @@ from sklearn.base import _fit_context
 
 from sparseopt.estimators.budget.every_size import BudgetEstimator
 from sparseopt.estimators.common.base import LinearPrediction
-from sparseopt.estimators.common.columns import names_of
+from sparseopt.estimators.common.columns import names_of, refuse_beyond
 from sparseopt.estimators.common.observations import SparseData
 from sparseopt.problems.budget.neighbourhoods import L0GraphicalModel
 from sparseopt.problems.columns import mean
@@ -100,9 +100,16 @@ class BestSubset(SparseData, LinearPrediction, BudgetEstimator):
         Returns
         -------
         self
+
+        Raises
+        ------
+        ValueError
+            When y, or every column of X, is constant: the rules compare logarithms of losses, and
+            there is none without a loss.
         """
         X, y, counts = self._rows(X, y, sample_weight, least=3)
         d = X.shape[1]
+        refuse_beyond(self, "size", d)
         means = (mean(X, counts), float(np.average(y, weights=counts)))
         self._means = means if self.fit_intercept else (np.zeros(d), 0.0)
         data = np.column_stack([y - self._means[1], X - self._means[0]])

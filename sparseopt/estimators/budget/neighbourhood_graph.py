@@ -12,6 +12,7 @@ from sklearn.utils._param_validation import StrOptions
 
 from sparseopt.estimators.budget.nodes import nodes_of
 from sparseopt.estimators.common.base import AT_A_TIME
+from sparseopt.estimators.common.columns import refuse_beyond
 from sparseopt.estimators.common.observations import NO_TARGET, SparseData, observed
 from sparseopt.estimators.common.supports import CONSTRAINTS, neighbours, unit_columns
 from sparseopt.paths.graph import undirected
@@ -36,7 +37,7 @@ class NeighbourhoodGraph(SparseData, BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     k : int, default 5
-        Neighbours of a node at most.
+        Neighbours of a node at most, of the other columns; of fewer than 5, the default is all.
     ridge, bound, lam0
         As for :class:`~sparseopt.estimators.SparseRegression`. A `lam0` lets nodes have fewer
         than k neighbours; without one every node has k.
@@ -123,6 +124,7 @@ class NeighbourhoodGraph(SparseData, BaseEstimator):  # type: ignore[misc]
             self, X, NO_TARGET, sample_weight, dense=True, ensure_min_features=2
         )
         d = X.shape[1]
+        refuse_beyond(self, "k", d - 1)
         units, lengths = unit_columns(X, mean(X, counts), counts)
         vary = nodes_of(lengths > 0.0)
         units = np.ascontiguousarray(units[:, vary])

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
+from inspect import signature
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
+from sparseopt.errors import ParamError
 from sparseopt.names import with_intercept_name
 from sparseopt.problems.base import Array, is_sparse
 from sparseopt.problems.columns import mean
@@ -67,6 +70,35 @@ def names_of(estimator: Any) -> list[str]:
     estimator : fitted
     """
     return column_names(given_names(estimator), estimator.n_features_in_)
+
+
+def refuse_beyond(estimator: Any, name: str, most: int) -> None:
+    """Refuse a number of columns that X does not have; a default is left to be cut down.
+
+    A default of 5 is to fit any data, and cannot be told from 5 that was asked for.
+
+    Parameters
+    ----------
+    estimator : estimator
+        That is being fitted.
+    name : str
+        The parameter: a whole number, or several; None and a mask are no number.
+    most : int
+        Of its values, with the columns that there are.
+
+    Raises
+    ------
+    ParamError
+    """
+    value = getattr(estimator, name)
+    default = signature(type(estimator)).parameters[name].default
+    if value is None or np.asarray(value).max() <= most:
+        return
+    if not (isinstance(value, Integral) and value == default):
+        raise ParamError(
+            f"{name} is {value!r}; expected at most {most}: X has {estimator.n_features_in_} "
+            "columns"
+        )
 
 
 def spread(X: Any, counts: Array, centred: bool) -> Array:

@@ -35,7 +35,8 @@ class SparsePCA(ComponentsTransformer):
     ----------
     n_components : int, default 1
     n_nonzeros : int or sequence of int, default 5
-        k, the same or one for each component.
+        k, the same or one for each component, no more than columns; with fewer than 5, the default
+        is all.
     deflation : {"projection", "schur", "orthogonal"}, default "projection"
         (I - vv')S(I - vv'); S - Svv'S / v'Sv; the projection with v made orthogonal to those
         before. Mackey (2008).
@@ -113,8 +114,8 @@ class SparsePCA(ComponentsTransformer):
         Raises
         ------
         ValueError
-            When there are more components than columns, or n_nonzeros is not of whole numbers, one
-            for each component.
+            When there are more components than columns, or n_nonzeros is not of whole numbers up to
+            that of columns, one for each component.
         """
         X, _, counts = observed(self, X, NO_TARGET, sample_weight)
         n, d = float(counts.sum()), X.shape[1]
@@ -125,6 +126,7 @@ class SparsePCA(ComponentsTransformer):
         Z = columns.root_of_covariance(rows, counts, self.mean_, self.scale_)
         Z *= 1.0 if self.standardize else np.sqrt(n / (n - 1.0))
         sizes = one_for_each(self.n_nonzeros, self.n_components)
+        columns.refuse_beyond(self, "n_nonzeros", d)
         names = columns.given_names(self)
         self.results_: list[Any] = []
         vectors: list[Array] = []

@@ -10,7 +10,12 @@ from sklearn.base import BaseEstimator, _fit_context
 
 from sparseopt.api import solve
 from sparseopt.estimators.common.base import LinearClassification, refuse_one_class
-from sparseopt.estimators.common.columns import as_dense, given_names, location_and_scale
+from sparseopt.estimators.common.columns import (
+    as_dense,
+    given_names,
+    location_and_scale,
+    refuse_beyond,
+)
 from sparseopt.estimators.common.observations import weights_of
 from sparseopt.estimators.common.supports import CONSTRAINTS, numbers_of, unit_columns
 from sparseopt.problems.base import Array
@@ -30,7 +35,7 @@ class SparseLogisticRegression(LinearClassification, BaseEstimator):  # type: ig
     Parameters
     ----------
     k : int, default 5
-        Nonzero coefficients at most.
+        Nonzero coefficients at most, no more than columns; with fewer than 5, the default is all.
     ridge : float, default 0.02
         rho, 1 / (n C) of scikit-learn. Smaller ones shrink less and take longer to prove; 0 needs a
         `bound`.
@@ -108,6 +113,7 @@ class SparseLogisticRegression(LinearClassification, BaseEstimator):  # type: ig
         """
         X, place = self._read_classes(X, y)
         X = as_dense(X, type(self).__name__)
+        refuse_beyond(self, "k", X.shape[1])
         counts = weights_of(sample_weight, X)
         X, place, counts = (each[counts > 0.0] for each in (X, place, counts))
         refuse_one_class(place)

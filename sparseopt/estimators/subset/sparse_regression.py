@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, _fit_context
 
 from sparseopt.estimators.common.base import LinearPrediction
-from sparseopt.estimators.common.columns import given_names, location_and_scale
+from sparseopt.estimators.common.columns import given_names, location_and_scale, refuse_beyond
 from sparseopt.estimators.common.observations import SparseData, observed
 from sparseopt.estimators.common.supports import CONSTRAINTS, best_columns, numbers_of, unit_columns
 
@@ -28,7 +28,7 @@ class SparseRegression(SparseData, LinearPrediction, BaseEstimator):  # type: ig
     Parameters
     ----------
     k : int, default 5
-        Nonzero coefficients at most.
+        Nonzero coefficients at most, no more than columns; with fewer than 5, the default is all.
     ridge : float, default 0.1
         rho. Smaller ones shrink less and take longer to prove; 0 needs a `bound`.
     bound : float, optional
@@ -47,7 +47,7 @@ class SparseRegression(SparseData, LinearPrediction, BaseEstimator):  # type: ig
     support_ : int array
         The columns with nonzero coefficients.
     objective_, bound_, gap_ : float
-        In units of y's sum of squares.
+        In units of y's sum of squares; 0 of a constant y, which the intercept explains alone.
     result_, verdict_, status_, n_features_in_, feature_names_in_
 
     Examples
@@ -101,13 +101,12 @@ class SparseRegression(SparseData, LinearPrediction, BaseEstimator):  # type: ig
         self
         """
         X, y, counts = observed(self, X, y, sample_weight, dense=True)
+        refuse_beyond(self, "k", X.shape[1])
         y = y[:, None]
         centre, _ = location_and_scale(X, counts, self.fit_intercept, False)
         level, _ = location_and_scale(y, counts, self.fit_intercept, False)
         units, lengths = unit_columns(X, centre, counts)
         response, size = unit_columns(y, level, counts)
-        if size[0] == 0.0:
-            raise ValueError("y is constant: there is nothing to explain")
         asked = self.k, self.ridge, self.bound, self.lam0
         how = self.backend, self.time_limit, given_names(self)
         self.result_ = best_columns(units, response[:, 0], asked, *how)

@@ -15,6 +15,7 @@ from sklearn.utils.validation import _check_y
 
 from sparseopt import problems
 from sparseopt.estimators.common.base import NeedsTarget
+from sparseopt.estimators.common.columns import refuse_beyond
 from sparseopt.estimators.common.observations import folds_of_repeated, observed, places_among
 from sparseopt.estimators.common.transformers import SubspaceTransformer
 from sparseopt.problems.base import Array
@@ -36,6 +37,7 @@ class SufficientSubspace(NeedsTarget, SubspaceTransformer):
     standardize : bool, default True
         Divide columns by their standard deviations.
     max_components : int, default 4
+        Less than the number of columns; the default is cut down to that.
     cv : int, splitter or iterable, default 5
         Folds of "cv", as for scikit-learn: whole numbers are stratified for a classification, and
         in the order of the rows for a regression.
@@ -127,6 +129,7 @@ class SufficientSubspace(NeedsTarget, SubspaceTransformer):
         k = 1 if self.n_components == "cv" else int(self.n_components)
         problem = problems.SufficientReduction(points, codes, k, self.task, ridge=float(self.ridge))
         if self.n_components == "cv":
+            refuse_beyond(self, "max_components", X.shape[1] - 1)
             most = min(int(self.max_components), X.shape[1] - 1)
             how = {"backend": self.backend, "time_limit": self.time_limit}
             folds = folds_of_repeated(rows, splits)

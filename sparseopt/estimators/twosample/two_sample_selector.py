@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from sparseopt.api import with_verdict
 from sparseopt.cards import NamedValues
 from sparseopt.estimators.common.base import TwoClasses
-from sparseopt.estimators.common.columns import as_dense, names_of
+from sparseopt.estimators.common.columns import as_dense, names_of, refuse_beyond
 from sparseopt.problems.base import Array
 from sparseopt.two_sample.selecting import Method, automatic_lam, choose
 
@@ -28,7 +28,7 @@ class TwoSampleSelector(TwoClasses, SelectorMixin, BaseEstimator):  # type: igno
     Parameters
     ----------
     n_variables : int, default 3
-        The most that are chosen.
+        The most that are chosen, no more than columns; with fewer than 3, the default is all.
     selection : {"strs", "quadratic", "gaussian"}, default "strs"
         The kernel of the squared MMD; "strs", the linear one, is solved to proven optimality.
     backend : str or Backend, default "auto"
@@ -92,6 +92,8 @@ class TwoSampleSelector(TwoClasses, SelectorMixin, BaseEstimator):  # type: igno
         self
         """
         X, place = self._read_classes(X, y)
+        if self.selection != "none":
+            refuse_beyond(self, "n_variables", X.shape[1])
         X = as_dense(X)
         one, two = X[place == 0], X[place == 1]
         if min(len(one), len(two)) < 4 and self.selection != "none":
