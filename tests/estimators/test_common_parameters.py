@@ -270,7 +270,6 @@ def test_too_many_columns_for_all_subsets_name_another_estimator():
         (NeighbourhoodGraph, "k", 1, None),
         (SparsePCA, "n_nonzeros", 2, None),
         (BestSubset, "size", 2, y),
-        (GaussianGraphL0, "candidates", 1, None),
         (TwoSampleSelector, "n_variables", 2, CLASSES),
         (TwoSampleTest, "n_variables", 2, CLASSES),
         (lambda **size: SufficientSubspace(n_components="cv", **size), "max_components", 1, y),

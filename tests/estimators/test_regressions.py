@@ -29,6 +29,7 @@ from sparseopt.estimators import (
     LADLassoCV,
     QuantileLasso,
     QuantileLassoCV,
+    SparseLDA,
 )
 from sparseopt.registry import get_backend
 from sparseopt.result import Limit, Status
@@ -214,6 +215,42 @@ def test_a_weight_is_a_number_of_rows(cls):
 
 
 @pytest.mark.thorough(after=1)
+def fold_errors_by_hand(fit, folds, lam, error):
+    """The mean over all rows of the error on the test part of each fold's own fit."""
+    total = sum(error(fit(train, lam), test).sum() for train, test in folds)
+    return total / sum(len(test) for _, test in folds)
+
+
+def test_folds_keep_the_spreads_of_all_data():
+    folds, lam = list(KFold(4).split(X)), 20.0
+    spread = X.std(axis=0)
+    model = LADLassoCV(cv=folds).fit(X, Y)
+
+    def fit(train, lam):
+        share = len(train) / len(X)
+        return LADLasso(lam=share * lam, standardize=False).fit(X[train] / spread, Y[train])
+
+    def error(fitted, test):
+        return np.abs(Y[test] - fitted.predict(X[test] / spread))
+
+    by_hand = fold_errors_by_hand(fit, folds, lam, error)
+    assert float(model.selection_.curve(lam)) == pytest.approx(by_hand, rel=1e-9)
+
+
+def test_folds_of_a_discriminant_have_deviations_of_their_own():
+    folds, lam, classes = list(KFold(4, shuffle=True, random_state=0).split(X)), 0.3, Y > 150.0
+    model = SparseLDA(cv=folds).fit(X, classes)
+
+    def fit(train, lam):
+        return SparseLDA(lam=lam).fit(X[train], classes[train])
+
+    def error(fitted, test):
+        return fitted.predict(X[test]) != classes[test]
+
+    by_hand = fold_errors_by_hand(fit, folds, lam, error)
+    assert float(model.curve_(lam)) == pytest.approx(by_hand, rel=1e-12)
+
+
 @pytest.mark.parametrize("cls", CROSS_VALIDATED)
 def test_cross_validation_is_the_librarys(cls):
     model = cls(cv=KFold(4)).fit(DATA, TARGET)

@@ -12,7 +12,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from sparseopt.estimators.budget.every_size import BudgetEstimator
 from sparseopt.estimators.budget.nodes import candidates_among, in_all_columns, nodes_of
-from sparseopt.estimators.common.columns import given_names, refuse_beyond, spread
+from sparseopt.estimators.common.columns import given_names, spread
 from sparseopt.estimators.common.observations import NO_TARGET, SparseData
 from sparseopt.problems.base import Array
 from sparseopt.problems.budget.neighbourhoods import L0GraphicalModel
@@ -35,7 +35,7 @@ class GraphL0(SparseData, BudgetEstimator):
         See :func:`sparseopt.selection.select_graph`.
     candidates : int or bool array of shape (d, d), default 10
         Who may choose whom: so many of the other columns, those that a column is correlated with
-        most (the default is all where there are fewer), or a mask.
+        most (all, where there are fewer), or a mask.
     edges : {"or", "and"}, default "or"
         Whether one end of an edge must choose the other, or both.
     ridge : float, default 0
@@ -117,7 +117,6 @@ class GraphL0(SparseData, BudgetEstimator):
         self._kept = nodes_of((data != data[0]).any(axis=0))
         self.scale_ = spread(data, np.ones(len(data)) if counts is None else counts, False)
         data, d = data[:, self._kept], self.n_features_in_
-        refuse_beyond(self, "candidates", d - 1)
         allowed = candidates_among(data, self.candidates, self._kept, counts, d)
         how = {"loss": self._loss, "ridge": float(self.ridge), "sample_weights": counts}
         names = given_names(self, self._kept)

@@ -82,7 +82,7 @@ def refuse_beyond(estimator: Any, name: str, most: int) -> None:
     estimator : estimator
         That is being fitted.
     name : str
-        The parameter: a whole number, or several; None and a mask are no number.
+        The parameter: a whole number, several, or None.
     most : int
         Of its values, with the columns that there are.
 
@@ -92,7 +92,7 @@ def refuse_beyond(estimator: Any, name: str, most: int) -> None:
     """
     value = getattr(estimator, name)
     default = signature(type(estimator)).parameters[name].default
-    if value is None or np.asarray(value).max() <= most:
+    if value is None or np.max(value) <= most:
         return
     if not (isinstance(value, Integral) and value == default):
         raise ParamError(

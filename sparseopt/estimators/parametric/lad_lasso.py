@@ -31,7 +31,8 @@ class LADLasso(PathRegressor):
     fit_intercept : bool, default True
     standardize : bool, default True
         Penalise each coefficient in units of its column's spread. The coefficients are those of
-        the columns as they were given, either way.
+        the columns as they were given, either way. Cross-validation keeps the spreads of all data
+        in every fold: each penalty is the same in all of them.
     refit : bool, default False
         Fit the chosen coefficients anew without a penalty.
     positive : bool, default False

@@ -36,7 +36,11 @@ class SparseLDA(base.BinaryClassifier):
         chosen by `rule`.
     rule : {"cv"}, optional
         The smallest misclassification rate of the folds, exact over all lam.
-    cv, standardize, backend, time_limit, n_jobs
+    standardize : bool, default True
+        Count each coefficient in units of its column's pooled deviation. Unlike that of the
+        regressions, cross-validation takes means and deviations of each fold's own training part:
+        they are the model itself, and lam is a number of such deviations.
+    cv, backend, time_limit, n_jobs
         As for :class:`~sparseopt.estimators.LADLasso`.
 
     Attributes
