@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from sparseopt.paths.parametric import ParametricPath
 from sparseopt.problems.base import Array, Problem
 from sparseopt.result import Result
 from sparseopt.selection.choice import Selection
-from sparseopt.selection.curve import Curve, Minimum, aligned, lowest
+from sparseopt.selection.curve import Curve, Minimum, aligned, lowest, middle
 from sparseopt.selection.likelihood import Criterion, Formula, formula_of
 from sparseopt.selection.path_loss import path_loss
 from sparseopt.selection.samples import counts, penalised, predicted, traits
@@ -135,6 +136,11 @@ def information_criterion(
     only the penalised ones count. Models on an l1 path are shrunk; the criterion judges them as
     they are, not their refits.
 
+    Values are equal that rounding can move so far: by 1e-12 of the loss, which the logarithm turns
+    into 1e-12 n (2e-12 n for Laplace errors), and by 1e-12 of the terms that are added. Of equal
+    ones the largest lam counts; where the criterion is constant, the middle of `interval`, or 5%
+    above its lower end where it has no upper one.
+
     References
     ----------
     Akaike (1974); Schwarz (1978); Chen, Chen (2008) for EBIC; Machado (1993) and Lee, Noh, Park
@@ -207,16 +213,24 @@ def _best(
             f"no model of the path has at most {limit:g} coefficients; the smallest has "
             f"{piece_df.min()}"
         )
-    pieces = lowest(loss.low, loss.high, steps, inside, loss.flat)
-    k = int(np.argmin(values))
-    if values[k] < pieces.value:
-        return Minimum(float(knots[k]), float(values[k]), float(knots[k]), float(knots[k]))
+    at = int(np.argmin(inside))
+    tie = formula.tie(float(smallest[at]), int(piece_df[at]))
+    pieces = lowest(loss.low, loss.high, steps, inside, loss.flat, tie)
+    if math.isinf(pieces.high):
+        # Not from the first of the path's knots, which may be one where no coefficient changes.
+        pieces = replace(pieces, lam=middle(pieces.low, pieces.high))
+    best = min(pieces.value, float(values.min()))
+    # The largest of the knots that are as good, unless a piece is that has it, or larger lam.
+    tied = np.flatnonzero(values <= best + tie)
+    if len(tied) and (pieces.value > best + tie or knots[tied[0]] > pieces.high):
+        lam, value = float(knots[tied[0]]), float(values[tied[0]])
+        return Minimum(lam, value, lam, lam)
     here = np.flatnonzero(knots == pieces.lam)
     if pieces.low < pieces.high or len(here) == 0:
         return pieces
     # At the end of a piece, where a coefficient may vanish or theta may jump.
     lam, value = float(knots[here[0]]), float(values[here[0]])
-    if value <= pieces.value + 1e-12 * abs(pieces.value):
+    if value <= pieces.value + tie:
         return Minimum(lam, value, lam, lam)
     return _inside(loss, piece_df, pieces, formula)
 

@@ -14,8 +14,8 @@ from sparseopt.paths.parametric import ParametricPath
 from sparseopt.problems.base import Array
 
 _ABOVE = 0.05
-_TIE = 1e-12
-"""Values closer than this, relative to the smallest one, are equal up to rounding."""
+TIE = 1e-12
+"""Losses closer than this, relative to the smallest one, are equal up to rounding."""
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,8 @@ class Curve:
         jumps at its ends; or, where it has no upper end, 5% above the lower end of its first piece.
         """
         step, value = self.smallest()
-        return lowest(self.low, self.high, step, value, self.flat)
+        tie = TIE * abs(float(value.min()))
+        return lowest(self.low, self.high, step, value, self.flat, tie)
 
     def largest_within(self, limit: float) -> float:
         """Return the largest lam with a value of at most `limit`.
@@ -142,7 +143,7 @@ class Curve:
         a0, a1, a2 = (float(a) for a in self.coefficients[c])
         low, high = float(self.low[c]), float(self.high[c])
         if a1 == a2 == 0.0:
-            return _middle(low, high)
+            return middle(low, high)
         width = high - low
         if a0 + width * (a1 + width * a2) <= limit:
             return high
@@ -164,7 +165,7 @@ class Curve:
         return steps[chosen, pieces], values[chosen, pieces]
 
 
-def lowest(low: Array, high: Array, step: Array, value: Array, flat: Array) -> Minimum:
+def lowest(low: Array, high: Array, step: Array, value: Array, flat: Array, tie: float) -> Minimum:
     """Return the best of the pieces' minima.
 
     Parameters
@@ -175,9 +176,10 @@ def lowest(low: Array, high: Array, step: Array, value: Array, flat: Array) -> M
         Where each is smallest, above its lower end, and how small.
     flat : bool array of shape (C,)
         Whether it is constant.
+    tie : float
+        How far above the smallest value one is that is equal to it up to rounding.
     """
-    best = float(value.min())
-    tied = value <= best + _TIE * abs(best)
+    tied = value <= float(value.min()) + tie
     first = int(np.flatnonzero(tied)[0])
     if not flat[first]:
         # The sum may round to beyond the piece.
@@ -186,7 +188,7 @@ def lowest(low: Array, high: Array, step: Array, value: Array, flat: Array) -> M
         return Minimum(lam, float(value[first]), lam, lam, side)
     last = first + int(np.argmin(np.append((tied & flat)[first:], False))) - 1
     below, above = float(low[last]), float(high[first])
-    lam = _middle(float(low[first]) if math.isinf(above) else below, above)
+    lam = middle(float(low[first]) if math.isinf(above) else below, above)
     return Minimum(lam, float(value[first]), below, above)
 
 
@@ -210,8 +212,14 @@ def aligned(curves: Sequence[Curve], end: float, top: float, also: float) -> lis
     return [curve.on(low, top) for curve in curves]
 
 
-def _middle(low: float, high: float) -> float:
-    """Return a point away from both ends, where the curve may jump."""
+def middle(low: float, high: float) -> float:
+    """Return a point away from both ends, where the curve may jump.
+
+    Parameters
+    ----------
+    low, high : float
+        Of an infinite `high`, 5% above `low`.
+    """
     return low + 0.5 * (high - low) if math.isfinite(high) else low * (1.0 + _ABOVE)
 
 

@@ -10,6 +10,7 @@ from scipy.special import gammaln
 
 from sparseopt.errors import ParamError
 from sparseopt.problems.base import Array, Problem
+from sparseopt.selection.curve import TIE
 from sparseopt.selection.samples import counts, penalised, traits
 
 Criterion = Literal["aic", "bic", "ebic"]
@@ -56,8 +57,21 @@ class Formula:
         """Return -2 log likelihood, maximal over an unknown scale, up to a constant."""
         if self.sigma is not None:
             return np.asarray(loss / self.sigma**2)
-        times = 2 * self.n if self.laplace else self.n
-        return np.asarray(times * np.log(np.maximum(loss, self.floor) / self.n))
+        return np.asarray(self._times * np.log(np.maximum(loss, self.floor) / self.n))
+
+    @property
+    def _times(self) -> float:
+        """How often the logarithm of the mean loss counts, where the scale is unknown."""
+        return 2 * self.n if self.laplace else self.n
+
+    def tie(self, loss: float, df: int) -> float:
+        """Return how far values may be from the one here that are equal to it up to rounding.
+
+        A loss is known up to :data:`~sparseopt.selection.curve.TIE` of itself, by which its
+        logarithm moves; sums are known up to as much of their terms.
+        """
+        fit, price = abs(float(self.fit(np.asarray(loss)))), float(self.penalty(np.asarray(df)))
+        return TIE * (fit + price + (self._times if self.sigma is None else 0.0))
 
     def penalty(self, df: Array) -> Array:
         """Return the price of df coefficients."""

@@ -69,6 +69,40 @@ def test_the_minimum_can_lie_between_two_knots() -> None:
     assert found
 
 
+@pytest.mark.parametrize("kind", ["bic", "ebic"])
+def test_ties_do_not_depend_on_rounding(kind: str) -> None:
+    # Small whole numbers have degenerate knots, and weights of 2 are doubled rows but for rounding.
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        n, d = int(rng.integers(8, 40)), int(rng.integers(1, 8))
+        X = rng.integers(-2, 3, (n, d)).astype(float)
+        y = X[:, 0] + rng.integers(-2, 3, n)
+        spread = np.sqrt(1.0 + np.var(X, axis=0))
+        one, two = (
+            information_criterion(problem, kind, check=False)
+            for problem in (
+                LADLasso(X, y, True, spread, sample_weights=np.full(n, 2.0)),
+                LADLasso(np.r_[X, X], np.r_[y, y], True, spread),
+            )
+        )
+        assert one.interval == pytest.approx(two.interval, rel=1e-9, abs=1e-12)
+        assert one.lam == pytest.approx(two.lam, rel=1e-9, abs=1e-12)
+        np.testing.assert_allclose(one.x, two.x, atol=1e-9)
+
+
+def test_equal_values_are_those_that_rounding_can_move() -> None:
+    problem = examples()["lad"]
+    chosen = information_criterion(problem, "bic")
+    loss, df = float(chosen.loss(chosen.lam)), chosen.nonzeros
+    tie = chosen.formula.tie(loss, df)
+    n = len(problem.y)
+    terms = abs(2 * n * math.log(loss / n)) + math.log(n) * df + 2 * n
+    assert tie == pytest.approx(1e-12 * terms)
+    known = information_criterion(examples()["dantzig"], "bic", sigma=2.0)
+    loss = float(known.loss(known.lam))
+    assert known.formula.tie(loss, 0) == pytest.approx(1e-12 * loss / 4.0)
+
+
 def test_without_gamma_ebic_is_bic() -> None:
     problem = examples()["lad"]
     bic, ebic = (

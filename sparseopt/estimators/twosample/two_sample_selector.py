@@ -96,10 +96,10 @@ class TwoSampleSelector(TwoClasses, SelectorMixin, BaseEstimator):  # type: igno
             refuse_beyond(self, "n_variables", X.shape[1])
         X = as_dense(X)
         one, two = X[place == 0], X[place == 1]
-        if min(len(one), len(two)) < 4 and self.selection != "none":
+        if min(len(one), len(two)) < 4:
             raise ValueError(
-                f"the classes have {len(one)} and {len(two)} observations (n_samples={len(X)}); "
-                "expected at least 4 of each class"
+                f"the classes have {len(one)} and {len(two)} observations (n_samples={len(X)}, "
+                f"n_features={X.shape[1]}); expected at least 4 of each class"
             )
         self._select(one, two)
         self.support_ = self.weights_ != 0.0
