@@ -12,6 +12,9 @@ from typing import Any
 
 from sparseopt.errors import ParamError
 
+LARGEST_LAM = 2.0**400
+"""The largest lam, 2.6e120, which is the largest entry of data: products with them stay finite."""
+
 LARGEST_INTEGER = 2**63 - 1
 """The largest count: engines and outside solvers hold counts in 64 bits."""
 
@@ -68,7 +71,8 @@ class SolveParams:
         The largest number of nonzeros of a point, >= 1 (:class:`~sparseopt.problems.STRS`), or
         increasing numbers, such as ``range(1, 11)``, for a path over them. Default: the problem's.
     time_limit : float, optional
-        Seconds of wall time; imports and compilation are not counted.
+        Seconds of wall time for the solve. Imports, compilation and the check that follows are not
+        counted; ``check=False`` leaves the check out.
     rel_gap : float, default 1e-6
         Relative gap at which an answer counts as optimal.
     abs_gap : float, default 0.0
@@ -165,6 +169,7 @@ def _is_real(value: object) -> bool:
 
 
 def _number(name: str, value: object, low: float) -> float:
+    largest = LARGEST_LAM if name in QUESTIONS["lam"] else math.inf
     number = math.nan
     if _is_real(value):
         # An integer or a fraction beyond 1.8e308 is no float.
@@ -172,6 +177,8 @@ def _number(name: str, value: object, low: float) -> float:
             number = float(value)  # type: ignore[arg-type]
     if not math.isfinite(number) or number < low:
         raise ParamError(f"{name} must be a finite number >= {low:g}, got {shown(value)}")
+    if number > largest:
+        raise ParamError(f"{name} must be at most {largest:.3g}, as data are, got {shown(value)}")
     return number
 
 

@@ -8,7 +8,7 @@ import json
 import mmap
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
@@ -417,10 +417,25 @@ def unmasked(field: str, value: Any) -> Any:
 def _numeric(field: str, value: object) -> Array:
     value = unmasked(field, value)
     try:
-        array = np.asarray(value)
+        array = np.asarray(_without_missing_type(value))
     except ValueError as error:
         raise ProblemError(f"{field} is not a rectangular array: {error}", field) from error
     return _as_float(field, array, list(getattr(value, "columns", [])))
+
+
+def _without_missing_type(value: Any) -> Any:
+    """Return a data frame whose columns may hold pandas' missing values as floats, NaN for these.
+
+    numpy would make objects of it, even where nothing is missing.
+    """
+    types = getattr(value, "dtypes", None)
+    if types is None or not hasattr(value, "to_numpy") or not isinstance(types, Iterable):
+        return value
+    types = list(types)
+    extended = any(not isinstance(one, np.dtype) for one in types)
+    if not extended or any(getattr(one, "kind", "O") not in "biuf" for one in types):
+        return value
+    return value.to_numpy(dtype=np.float64, na_value=np.nan)
 
 
 def _as_float(field: str, array: Array, names: Sequence[Any] = ()) -> Array:

@@ -253,7 +253,8 @@ def names_in(given: Any, data: Any) -> Any:
     -------
     sequence of str, or None
     """
-    columns = getattr(data, "columns", None)
+    # pyarrow's tables have their data in `columns`
+    columns = getattr(data, "column_names", getattr(data, "columns", None))
     if given is not None or columns is None or callable(columns):
         return given
     return [str(name) for name in columns]

@@ -4,6 +4,7 @@ import errno
 import json
 import os
 import pty
+import shlex
 import signal
 import string
 import subprocess
@@ -910,6 +911,17 @@ def test_a_full_disk_behind_stdout_is_one_line(instance, args):
         )
     assert done.returncode == 2
     assert done.stderr == "error: the output cannot be written: No space left on device\n"
+
+
+@pytest.mark.thorough
+@pytest.mark.skipif(os.name != "posix", reason="a shell of POSIX closes the streams")
+@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-"])
+def test_closed_streams_lose_no_answer(instance, tmp_path, closed):
+    file = tmp_path / "q.json"
+    line = shlex.join(command("solve", instance, "-o", str(file)))
+    done = subprocess.run(f"{line} {closed}", shell=True, cwd=ROOT, timeout=120, check=False)
+    assert done.returncode == 0
+    assert load_result(file).status is Status.OPTIMAL
 
 
 @pytest.mark.thorough

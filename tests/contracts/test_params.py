@@ -44,13 +44,20 @@ def test_numbers_are_finite_and_not_negative(name, value):
     good = _is_number(value) and abs(value) <= 1e300 and math.isfinite(value) and value >= 0
     if name == "lam" and isinstance(value, list):
         return
-    if _is_number(value) and abs(value) > 1e300:
+    if _is_number(value) and abs(value) > (1e120 if name.startswith("lam") else 1e300):
         return
     if good:
         assert getattr(SolveParams(**{name: value}), name) == float(value)
     else:
         with pytest.raises(ParamError, match=name):
             SolveParams(**{name: value})
+
+
+@pytest.mark.parametrize("asked", [{"lam": 1e200}, {"lam": [1.0, 1e121]}, {"lam_min": 1e300}])
+def test_lam_is_no_larger_than_data(asked):
+    with pytest.raises(ParamError, match=r"must be at most 2.58e\+120, as data are, got"):
+        SolveParams(**asked)
+    assert SolveParams(lam=2.0**400).lam == 2.0**400
 
 
 @given(st.sampled_from(sorted(COUNTS)), ANYTHING)

@@ -419,6 +419,27 @@ def test_text_in_a_frame_is_named_by_its_column():
         LADLasso(np.eye(2), np.array([1.0, "x"], dtype=object))
 
 
+@pytest.mark.parametrize("types", ["nullable", "arrow"])
+def test_columns_that_may_miss_numbers_are_numbers(types):
+    backend = {"nullable": "numpy_nullable", "arrow": "pyarrow"}[types]
+    if types == "arrow":
+        pytest.importorskip("pyarrow")
+    table = pd.DataFrame({"age": [50.5, 60.0], "flag": [True, False], "n": [1, 2]})
+    table = table.convert_dtypes(dtype_backend=backend)
+    problem = LADLasso(table, [1.0, 2.0])
+    assert list(problem.names) == ["age", "flag", "n"]
+    assert problem.X.tolist() == [[50.5, 1.0, 1.0], [60.0, 0.0, 2.0]]
+    table.loc[1, "n"] = pd.NA
+    with pytest.raises(ProblemError, match=r"X\[1, 2\] is nan; expected finite"):
+        LADLasso(table, [1.0, 2.0])
+
+
+def test_tables_of_arrow_name_their_columns():
+    arrow = pytest.importorskip("pyarrow")
+    problem = LADLasso(arrow.table({"age": [1.0, 2.0], "bmi": [2.0, 1.0]}), [1.0, 2.0])
+    assert list(problem.names) == ["age", "bmi"]
+
+
 def test_verbs_say_what_they_take():
     problem = LADLasso(np.eye(2), [1.0, 2.0])
     result = sparseopt.solve(problem, lam=1.0)

@@ -219,6 +219,12 @@ class HomotopySolve:
                 f"lam = {wanted[0]:g} has no optimal solution, as all values above "
                 f"{top:g}: ask for smaller ones"
             )
+        if len(covered) < len(wanted):
+            self._note(
+                f"{len(wanted) - len(covered)} of {len(wanted)} values of lam have no answer: the "
+                f"path ends at lam = {path.low[-1]:g} ({path.stopped_by}); x is for the last lam "
+                "that has one"
+            )
         objective = np.array([path.objective_at(lam) for lam in covered])
         theta = np.array([path.at(lam) for lam in covered])
         nu = np.array([path.dual_at(lam) for lam in covered])

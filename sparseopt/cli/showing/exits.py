@@ -116,6 +116,10 @@ class Application(click.Group):
     ) -> Any:
         """Run the command line and leave with its exit code."""
         warnings.showwarning = _show_warning
+        for name in ("stdout", "stderr"):
+            if getattr(sys, name) is None:  # closed by who started us, as daemons are
+                nowhere = os.open(os.devnull, os.O_WRONLY)
+                setattr(sys, name, os.fdopen(nowhere, "w", encoding="utf-8"))
         for stream in (sys.stdout, sys.stderr):
             if hasattr(stream, "reconfigure"):
                 # A name that the terminal's encoding lacks is no reason to lose the answer.

@@ -11,7 +11,7 @@ from whole_number_lps import draw_whole, expected_status
 
 import sparseopt
 from sparseopt import Certificate, Result, SolveParams, Status, Verdict
-from sparseopt.problems import ParametricLP
+from sparseopt.problems import CompressedSensing, ParametricLP
 
 FORMS = pytest.mark.parametrize("form", ["inequality", "equality"])
 FEASIBLE_BELOW = ParametricLP(
@@ -169,3 +169,12 @@ def unbounded(problem, arrays, lam):
 
 def proven_exactly(problem, result, folder):
     return second_opinion(folder, problem, result)[0] == "proven"
+
+
+def test_a_grid_says_which_values_have_no_answer():
+    rng = np.random.default_rng(0)
+    problem = CompressedSensing(rng.standard_normal((20, 3)), rng.standard_normal(20))
+    result = sparseopt.solve(problem, lam=[5.0, 1.0, 0.1, 0.01])
+    assert (result.status, result.verdict) == (Status.OPTIMAL, Verdict.VERIFIED)
+    assert result.path.stopped_by == "infeasible_below"
+    assert any("3 of 4 values of lam have no answer" in note for note in result.notes)
