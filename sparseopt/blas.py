@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import lru_cache
@@ -12,29 +11,22 @@ from importlib.machinery import EXTENSION_SUFFIXES
 from types import ModuleType
 from typing import Any
 
+from sparseopt.locks import ForkLock
+
 _LARGE = 4_000_000
 """Entries of a matrix, 2,000 x 2,000, from which on several threads gain more than they cost."""
 
 _COMPILED = tuple(EXTENSION_SUFFIXES)
 """How the names of compiled modules end."""
 
-_lock = threading.Lock()
+_lock = ForkLock()
 _held: list[int] = []
 _original: list[Any] = []
 
 
-def _forget_others() -> None:
-    """Begin anew in a forked process: the threads that hold the lock or a limit are not there.
-
-    What the first of them found is restored when the next limit ends.
-    """
-    global _lock
-    _lock = threading.Lock()
-    _held.clear()
-
-
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget_others)
+    # The threads that hold limits are not there; what the first found is restored after the next.
+    os.register_at_fork(after_in_child=_held.clear)
 
 
 def threads_for(asked: int | None, entries: int) -> int | None:

@@ -124,10 +124,12 @@ class SolveParams:
         if self.lam is not None and not _is_real(self.lam):
             object.__setattr__(self, "lam", _grid(self.lam))
         elif self.lam is not None:
-            object.__setattr__(self, "lam", _number("lam", self.lam, low=0.0))
+            object.__setattr__(self, "lam", _lam("lam", self.lam))
         if self.size is not None:
             object.__setattr__(self, "size", _sizes(self.size))
-        for name in ("lam_min", "time_limit", "rel_gap", "abs_gap"):
+        if self.lam_min is not None:
+            object.__setattr__(self, "lam_min", _lam("lam_min", self.lam_min))
+        for name in ("time_limit", "rel_gap", "abs_gap"):
             value = getattr(self, name)
             if value is not None:
                 object.__setattr__(self, name, _number(name, value, low=0.0))
@@ -168,8 +170,16 @@ def _is_real(value: object) -> bool:
     return isinstance(value, Real) and not isinstance(value, bool)
 
 
+def _lam(name: str, value: object) -> float:
+    lam = _number(name, value, low=0.0)
+    if lam > LARGEST_LAM:
+        raise ParamError(
+            f"{name} must be at most {LARGEST_LAM:.3g}, as data are, got {shown(value)}"
+        )
+    return lam
+
+
 def _number(name: str, value: object, low: float) -> float:
-    largest = LARGEST_LAM if name in QUESTIONS["lam"] else math.inf
     number = math.nan
     if _is_real(value):
         # An integer or a fraction beyond 1.8e308 is no float.
@@ -177,8 +187,6 @@ def _number(name: str, value: object, low: float) -> float:
             number = float(value)  # type: ignore[arg-type]
     if not math.isfinite(number) or number < low:
         raise ParamError(f"{name} must be a finite number >= {low:g}, got {shown(value)}")
-    if number > largest:
-        raise ParamError(f"{name} must be at most {largest:.3g}, as data are, got {shown(value)}")
     return number
 
 
@@ -191,7 +199,7 @@ def _integer(name: str, value: object, low: int) -> int:
 
 
 def _grid(value: object) -> tuple[float, ...]:
-    return tuple(_number("lam", item, low=0.0) for item in _items("lam", value))
+    return tuple(_lam("lam", item) for item in _items("lam", value))
 
 
 def _sizes(value: object) -> int | tuple[int, ...]:

@@ -19,7 +19,7 @@ import sparseopt
 PACKAGE = Path(sparseopt.__file__).parent
 
 LAYERS = (
-    ("errors", "exact", "startup"),
+    ("errors", "exact", "locks", "startup"),
     ("blas", "installed", "names", "sketch", "workers"),
     ("compiling",),
     ("cards", "families", "params", "verbs"),

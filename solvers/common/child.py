@@ -27,6 +27,7 @@ import numpy as np
 
 from sparseopt.backend import Availability, Control
 from sparseopt.errors import BackendError
+from sparseopt.locks import ForkLock
 from sparseopt.problems.base import Array
 from sparseopt.result import Limit
 
@@ -140,27 +141,12 @@ class Child:
         return f"exit code {code}" if code >= 0 else f"signal {-code}"
 
 
-class _Turn:
-    """A lock that is free in a fork of the process: the thread that held it is not there."""
-
-    def __init__(self) -> None:
-        self._lock, self._owner = threading.Lock(), os.getpid()
-
-    def __enter__(self) -> None:
-        if self._owner != os.getpid():
-            self._lock, self._owner = threading.Lock(), os.getpid()
-        self._lock.acquire()
-
-    def __exit__(self, *_: object) -> None:
-        self._lock.release()
-
-
 class PythonChild:
     """Functions in another Python process."""
 
     def __init__(self) -> None:
         self._child: Child | None = None
-        self._turn = _Turn()
+        self._turn = ForkLock()
 
     def run(
         self,
@@ -237,7 +223,7 @@ class RChild:
     def __init__(self) -> None:
         self._child: Child | None = None
         self._sources: set[str] = set()
-        self._turn = _Turn()
+        self._turn = ForkLock()
         self._home: TemporaryDirectory[str] | None = None
 
     def run(

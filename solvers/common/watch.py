@@ -15,6 +15,7 @@ import threading
 from collections.abc import Callable
 
 from sparseopt.backend import Control
+from sparseopt.locks import ForkLock
 from sparseopt.result import Limit
 
 _FIRST, _LOOK = 0.001, 0.02
@@ -159,7 +160,7 @@ def _keep_handler() -> None:
 
 
 _idle: list[_Worker] = []
-_lock = threading.Lock()
+_lock = ForkLock()
 
 
 class _Worker:
@@ -189,12 +190,5 @@ def _start(call: Callable[[], object]) -> None:
     (worker or _Worker()).calls.put(call)
 
 
-def _forget() -> None:
-    """A forked child has none of its parent's threads."""
-    global _lock
-    _lock = threading.Lock()
-    _idle.clear()
-
-
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget)
+    os.register_at_fork(after_in_child=_idle.clear)  # a child has none of its parent's threads

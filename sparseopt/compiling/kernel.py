@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import logging
-import os
 import pickle
 import signal
 import threading
@@ -17,6 +16,8 @@ from functools import cached_property, update_wrapper
 from typing import Any
 
 import numpy as np
+
+from sparseopt.locks import ForkLock
 
 from . import compiler
 from .cache import FormCache
@@ -62,18 +63,7 @@ _spent = 0.0
 """Seconds that this process has run kernels in plain Python."""
 _slow = 0
 """Number of calls that run in plain Python now, and of overridden modes: no call is short-cut."""
-_lock = threading.RLock()
-
-
-def _free_lock() -> None:
-    """Free the lock in a forked process: the thread that may hold it is not there."""
-    global _lock
-    _lock = threading.RLock()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_free_lock)
-
+_lock = ForkLock()
 _announced: set[str] = set()
 """Modules whose compilation has been logged."""
 _warned = False

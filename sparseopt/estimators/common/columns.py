@@ -14,7 +14,7 @@ from sparseopt.errors import ParamError
 from sparseopt.names import with_intercept_name
 from sparseopt.problems.base import Array, is_sparse
 from sparseopt.problems.columns import mean
-from sparseopt.problems.fields import check_range, column_names
+from sparseopt.problems.fields import column_names
 
 _DEPENDENT = 1e-10
 """What is left of a column, less the others, when it is a combination of them: rounding."""
@@ -140,13 +140,7 @@ def independent(X: Array, centre: Array | None, counts: Array | None = None) -> 
     int array of at most min(n, d) places
         Increasing. Columns before one another come first: of the indicators of all values of a
         factor, which add up to a constant, the last one is left out.
-
-    Raises
-    ------
-    ProblemError
-        When entries are so small or large that products of them are not numbers.
     """
-    check_range("X", X)
     X = X if counts is None else X[counts > 0.0]
     n, level = len(X), np.zeros(X.shape[1])
     if centre is not None:

@@ -14,7 +14,6 @@ import numpy as np
 from sparseopt.errors import ParamError
 from sparseopt.paths.parametric import ParametricPath
 from sparseopt.problems.base import Array
-from sparseopt.problems.fields import check_range
 from sparseopt.problems.parametric.pieces import Pieces
 from sparseopt.problems.parametric.problem import PiecewiseLinearProgram
 
@@ -56,13 +55,7 @@ def program_in_odds(
     times : array of shape (n,)
         The weights of the observations.
     names : list of d str, or None
-
-    Raises
-    ------
-    ProblemError
-        When entries of X are so small or large that products of them are not numbers.
     """
-    check_range("X", X)
     phi = Pieces.uniform([0.0], [-price, price], slope_rates=[-price, price], n=len(price))
     psi = Pieces.uniform([y], [0.0, times], slope_rates=[-times, 0.0], n=len(y))
     return PiecewiseLinearProgram(X, phi, psi, names=names)

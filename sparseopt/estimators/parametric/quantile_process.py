@@ -17,6 +17,7 @@ from sparseopt.estimators.common.columns import as_dense, independent, names_of,
 from sparseopt.estimators.parametric.levels import LevelsOfOdds, as_levels, program_in_odds
 from sparseopt.paths.quantiles import QuantilePath
 from sparseopt.problems.base import Array
+from sparseopt.problems.fields import check_range
 from sparseopt.problems.parametric.l1 import ones_or
 from sparseopt.result import Verdict, relative_gap
 from sparseopt.solvers.homotopy.quantiles import solve_quantiles
@@ -98,6 +99,7 @@ class QuantileProcess(PathRegressor):
         self.time_limit = time_limit
 
     def _problem(self, X: Array, y: Array, counts: Array | None, names: list[str] | None) -> Any:
+        check_range("X", X)
         # Without a penalty the walk is over dense rows, and columns that add nothing stop it.
         X = X if self.lam > 0.0 else as_dense(X)
         centre = self.origin_[0] if self.fit_intercept else None

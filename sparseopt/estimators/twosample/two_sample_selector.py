@@ -92,8 +92,6 @@ class TwoSampleSelector(TwoClasses, SelectorMixin, BaseEstimator):  # type: igno
         self
         """
         X, place = self._read_classes(X, y)
-        if self.selection != "none":
-            refuse_beyond(self, "n_variables", X.shape[1])
         X = as_dense(X)
         one, two = X[place == 0], X[place == 1]
         if min(len(one), len(two)) < 4:
@@ -108,6 +106,7 @@ class TwoSampleSelector(TwoClasses, SelectorMixin, BaseEstimator):  # type: igno
     def _select(self, one: Array, two: Array) -> None:
         if one.shape[1] < 2:
             raise ValueError("X has 1 feature(s): there is nothing to choose among")
+        refuse_beyond(self, "n_variables", one.shape[1])
         size = min(int(self.n_variables), one.shape[1])
         method = Method(
             self.selection,

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from sparseopt.estimators.common.columns import given_names
+from sparseopt.estimators.common.columns import given_names, refuse_beyond
 from sparseopt.estimators.twosample.two_sample_selector import TwoSampleSelector
 from sparseopt.problems.base import Array
 from sparseopt.two_sample.procedure import two_sample_test
@@ -80,6 +80,7 @@ class TwoSampleTest(TwoSampleSelector):
     def _select(self, one: Array, two: Array) -> None:
         asked: dict[str, Any] = {}
         if self.selection != "none":
+            refuse_beyond(self, "n_variables", one.shape[1])
             asked = {"d": min(int(self.n_variables), one.shape[1]), "split": float(self.split)}
         self.test_ = two_sample_test(
             one,

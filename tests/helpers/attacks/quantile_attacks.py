@@ -74,7 +74,7 @@ def large_offset(rng: Rng) -> Attack:
     # Half of the time the residual of one observation is larger than all others together.
     far[0] = offset * rng.choice([0.0, 1e3])
     problem, other = (
-        program_in_odds(drawn.A.as_array(), values + far, np.zeros(2), ones, None)
+        program_in_odds(drawn.A, values + far, np.zeros(2), ones, None)
         for values in (y, y + rng.normal(size=12))
     )
     true = solve_quantiles(other)
