@@ -13,6 +13,7 @@ import numpy as np
 
 from sparseopt.errors import ParamError
 from sparseopt.paths.parametric import ParametricPath
+from sparseopt.paths.quantiles import QuantilePath
 from sparseopt.problems.base import Array
 from sparseopt.problems.parametric.pieces import Pieces
 from sparseopt.problems.parametric.problem import PiecewiseLinearProgram
@@ -97,3 +98,14 @@ class LevelsOfOdds:
 
 def _odds(level: float) -> float:
     return level / (1.0 - level)
+
+
+def by_level(problem: PiecewiseLinearProgram, path: Any) -> QuantilePath | LevelsOfOdds:
+    """Return a path that is read at levels: as it is, or one over the odds.
+
+    Parameters
+    ----------
+    problem : PiecewiseLinearProgram
+    path : QuantilePath or ParametricPath
+    """
+    return path if isinstance(path, QuantilePath) else LevelsOfOdds(problem, path)

@@ -14,8 +14,7 @@ from sparseopt.api import solve, with_verdict
 from sparseopt.errors import ParamError
 from sparseopt.estimators.common.base import PathRegressor
 from sparseopt.estimators.common.columns import as_dense, independent, names_of, with_intercept
-from sparseopt.estimators.parametric.levels import LevelsOfOdds, as_levels, program_in_odds
-from sparseopt.paths.quantiles import QuantilePath
+from sparseopt.estimators.parametric.levels import as_levels, by_level, program_in_odds
 from sparseopt.problems.base import Array
 from sparseopt.problems.fields import check_range
 from sparseopt.problems.parametric.l1 import ones_or
@@ -118,8 +117,7 @@ class QuantileProcess(PathRegressor):
             found = solve(problem, backend=self.backend, time_limit=self.time_limit)
         self.result_ = found.raise_for_status()
         self.path_ = found.path
-        plain = isinstance(self.path_, QuantilePath)
-        self._levels = self.path_ if plain else LevelsOfOdds(problem, self.path_)
+        self._levels = by_level(problem, self.path_)
 
     def _choose(self, X: Array, y: Array, groups: Any) -> None:
         self.quantiles_, self.lam_ = self._levels.knots, float(self.lam)
