@@ -69,6 +69,7 @@ def test_the_minimum_can_lie_between_two_knots() -> None:
     assert found
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("kind", ["bic", "ebic"])
 def test_ties_do_not_depend_on_rounding(kind: str) -> None:
     # Small whole numbers have degenerate knots, and weights of 2 are doubled rows but for rounding.

@@ -16,7 +16,8 @@ def _heavy(seed: int, exponent: int, d: int) -> np.ndarray:
     return X
 
 
-@pytest.mark.parametrize("exponent", [5, 6, 7])
+@pytest.mark.thorough(after=3)
+@pytest.mark.parametrize("exponent", [7, 6, 5])
 @pytest.mark.parametrize("seed", range(6))
 def test_a_path_goes_on_where_double_precision_sees_no_way(seed, exponent):
     X = _heavy(seed, exponent, 5)
@@ -29,6 +30,7 @@ def test_a_path_goes_on_where_double_precision_sees_no_way(seed, exponent):
     assert alone.objective == pytest.approx(least, rel=1e-4)
 
 
+@pytest.mark.thorough(after=1)
 @pytest.mark.parametrize("exponent", [5, 6, 7])
 def test_columns_do_not_walk_in_a_circle(exponent):
     for seed in range(12):
