@@ -220,7 +220,7 @@ class Pieces:
 
     # ---- values
 
-    @property
+    @cached_property
     def counts(self) -> Array:
         """Number of kinks of each function, shape (n,)."""
         return np.diff(self.ptr)
@@ -235,8 +235,8 @@ class Pieces:
         """Start of each function's slopes, shape (n + 1,)."""
         return self.ptr + np.arange(len(self.ptr))
 
-    def kinks_at(self, lam: float) -> Array:
-        """Return all kinks at lam, shape (ptr[n],)."""
+    def kinks_at(self, lam: float | Array) -> Array:
+        """Return all kinks at lam, shape (ptr[n],); lam of shape (q, 1) adds an axis."""
         return self.kink + lam * self.kink_rate
 
     def slopes_at(self, lam: float | Array) -> Array:

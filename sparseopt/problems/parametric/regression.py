@@ -31,6 +31,7 @@ from sparseopt.problems.parametric.l1 import (
 )
 from sparseopt.problems.parametric.maps import GramMap, LinearMap, SparseGramMap, as_linear_map
 from sparseopt.problems.parametric.pieces import Pieces
+from sparseopt.problems.parametric.sums import exact_where_cancelling
 from sparseopt.problems.remarks import regression_remarks
 
 if TYPE_CHECKING:
@@ -156,10 +157,13 @@ class DantzigSelector(ConstrainedL1):
         """X'y, or X'y / n."""
         if not is_sparse(self.X):
             X, y = self.weighted_rows()
-            return np.asarray(X.T @ y / self.divisor)
-        X, centre = self._varying
-        response = ones_or(self.sample_weights, len(self.y)) * (self.y - self.means()[1])
-        return np.asarray((X.T @ response - centre * response.sum()) / self.divisor)
+            sums = X.T @ y
+        else:
+            X, centre = self._varying
+            response = ones_or(self.sample_weights, len(self.y)) * (self.y - self.means()[1])
+            sums = X.T @ response - centre * response.sum()
+        given = self.X, self.y, self.sample_weights, self.fit_intercept
+        return exact_where_cancelling(sums, *given) / self.divisor
 
     @cached_property
     def _varying(self) -> tuple[Any, Array]:

@@ -1,0 +1,95 @@
+r"""Sums of products that nearly cancel, without rounding.
+
+What is zero in the data's own numbers, such as the product of two columns of counts, is zero up to
+rounding in double precision: a number of its own unit, 1e-16, that no other one is consistent with.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from sparseopt.problems.base import Array
+
+NEARLY = 1e-10
+"""Sums are computed anew that are less than this part of the sum of their absolute terms."""
+_TERMS = 1 << 20
+"""Terms of all sums that are computed anew, at most."""
+
+
+def exact_where_cancelling(
+    sums: Array, X: Any, y: Array, weights: Array | None, centred: bool
+) -> Array:
+    r"""Return :math:`\sum_i w_i x_{ij} y_i`, of which those that nearly cancel are exact.
+
+    They are correctly rounded sums of the given numbers, where they are not too many. What is zero
+    in double precision stays so.
+
+    Parameters
+    ----------
+    sums : array of shape (d,)
+        The sums in double precision.
+    X : array or sparse array of shape (n, d)
+    y : array of shape (n,)
+    weights : array of shape (n,), optional
+        Default: ones.
+    centred : bool
+        Whether x and y are less their weighted means.
+
+    Returns
+    -------
+    array of shape (d,)
+    """
+    largest = int(np.argmax(np.abs(sums))) if len(sums) else 0
+    counts = np.ones(len(y)) if weights is None else weights
+    some = np.flatnonzero((sums != 0.0) & (np.abs(sums) <= NEARLY * np.abs(sums).max(initial=0.0)))
+    given = X, y, counts, centred
+    if len(sums) and _cancels(sums, *given, np.array([largest])).any():
+        some = np.flatnonzero(sums)
+    if len(some) == 0 or len(some) * len(y) > _TERMS:
+        return sums
+    some = some[_cancels(sums, *given, some)]
+    if len(some) == 0:
+        return sums
+    found = sums.copy()
+    whole_y, whole_counts = _whole(y), _whole(counts)
+    for j in some.tolist():
+        found[j] = _exact(_whole(_columns(X, np.array([j]))[:, 0]), whole_y, whole_counts, centred)
+    return found
+
+
+def _cancels(sums: Array, X: Any, y: Array, counts: Array, centred: bool, columns: Array) -> Array:
+    """Return which of some sums are small beside their terms."""
+    sizes, weighted = np.abs(_columns(X, columns)), counts * np.abs(y)
+    terms = sizes.T @ weighted
+    if centred:
+        terms += sizes.T @ counts * (weighted.sum() / counts.sum())
+    return np.asarray(np.abs(sums[columns]) <= NEARLY * terms)
+
+
+def _columns(X: Any, columns: Array) -> Array:
+    some = X[:, columns]
+    return np.asarray(some if isinstance(some, np.ndarray) else some.toarray())
+
+
+def _whole(values: Array) -> tuple[Array, int]:
+    """Return whole numbers (as Python's) and the power of two that they are multiples of."""
+    mantissa, power = np.frexp(values)
+    whole = np.rint(mantissa * 2.0**53).astype(np.int64)
+    lowest = int(power[whole != 0].min(initial=1 << 12))
+    return whole.astype(object) << np.where(whole != 0, power - lowest, 0).astype(
+        object
+    ), lowest - 53
+
+
+def _exact(
+    x: tuple[Array, int], y: tuple[Array, int], counts: tuple[Array, int], centred: bool
+) -> float:
+    unit = Fraction(2) ** (x[1] + y[1] + counts[1])
+    weighted = counts[0] * x[0]
+    total = Fraction(int(weighted @ y[0]))
+    if centred:
+        total -= Fraction(int(weighted.sum()) * int(counts[0] @ y[0]), int(counts[0].sum()))
+    return float(total * unit)
