@@ -171,7 +171,21 @@ class HomotopySolve:
         result = self._directly(lam)
         if result.status in (Status.INFEASIBLE, Status.UNBOUNDED) or self._is_sharp(result):
             return result
-        return self._from_path(lam) or result
+        result = self._from_path(lam) or result
+        return result if self._meets(result, lam) else self.stopped("ill-conditioned")
+
+    def _meets(self, result: Result, lam: float) -> bool:
+        """Return whether primal and dual meet as asked, or there is no pair that might."""
+        if result.x is None or result.objective is None or result.bound is None:
+            return True
+        gap = abs(result.objective - result.bound)
+        size = max(abs(result.objective), abs(result.bound))
+        # a fit without an error is the difference of larger numbers
+        theta, A = np.abs(result.x), self.canonical.A
+        slopes = np.abs(self.canonical.functions.slope_range(lam))
+        slopes = np.where(np.isinf(slopes), 0.0, slopes).max(axis=0)
+        terms = float(slopes @ np.concatenate([theta, A.abs_matvec(theta)]))
+        return gap <= max(self.params.abs_gap, self.params.rel_gap * size, MISMATCH * terms)
 
     def _is_sharp(self, result: Result) -> bool:
         """Return whether primal and dual meet as they do where no digits were lost."""

@@ -11,7 +11,7 @@ from whole_number_lps import draw_whole, expected_status
 
 import sparseopt
 from sparseopt import Certificate, Result, SolveParams, Status, Verdict
-from sparseopt.problems import CompressedSensing, ParametricLP
+from sparseopt.problems import CLIME, CompressedSensing, ParametricLP
 
 FORMS = pytest.mark.parametrize("form", ["inequality", "equality"])
 FEASIBLE_BELOW = ParametricLP(
@@ -178,3 +178,13 @@ def test_a_grid_says_which_values_have_no_answer():
     assert (result.status, result.verdict) == (Status.OPTIMAL, Verdict.VERIFIED)
     assert result.path.stopped_by == "infeasible_below"
     assert any("3 of 4 values of lam have no answer" in note for note in result.notes)
+
+
+def test_where_digits_do_not_last_for_a_proof_no_optimum_is_claimed():
+    """A covariance of rank 6 whose last eigenvalues are 1e-16: solutions of 1e16 are rounding."""
+    rng = np.random.default_rng(967)
+    rng.integers(2, 30), rng.integers(2, 15)
+    problem = CLIME.from_data(rng.integers(-2, 3, size=(7, 8)).astype(float))
+    own = sparseopt.solve(problem, lam=0.0, backend="homotopy")
+    assert (own.status, own.raw_status) == (Status.NO_SOLUTION, "ill-conditioned")
+    assert sparseopt.solve(problem, lam=0.0).verdict is not Verdict.REFUTED
