@@ -62,7 +62,7 @@ def test_false_proofs_are_not_believed():
         {"low": low[:1], "x": x[:1], "x_rate": rate[:1]},
         {"ray": -ray},
         {"ray": np.array([1.0, 0.0])},
-        {"ray": ray + np.array([1e-9, 0.0])},
+        {"ray": ray + np.array([3e-9, 0.0])},
         {"x_rate": rate[:, :1]},
         {"low": low * np.nan},
     ):

@@ -29,6 +29,11 @@ from fractions import Fraction
 import numpy as np
 
 from sparseopt.checking.evidence import Malformed, numbers
+from sparseopt.checking.parametric.evaluation.enclosure import (
+    Enclosure,
+    enclose,
+    entries_are_exact,
+)
 from sparseopt.checking.parametric.evaluation.point import (
     coordinate_name,
     primal_point,
@@ -48,12 +53,15 @@ from sparseopt.problems.base import Array
 from sparseopt.problems.parametric.maps import LinearMap
 from sparseopt.problems.parametric.pieces import Pieces
 from sparseopt.problems.parametric.problem import PiecewiseLinearProgram
+from sparseopt.proofs.double_double import DoubleDouble, exact_block
 from sparseopt.result import Certificate, Result
 
 _ROUNDS = 4
 """How often coordinates are added that a change of others moves."""
 _FAR = 1e-10
 """Rounding errors of a product that are more than this of a whole sum are computed away."""
+_BLOCK = 10**6
+"""Entries of equations whose solution is enclosed."""
 
 
 @dataclass(frozen=True)
@@ -234,32 +242,54 @@ class _Images:
         product, terms, error = self.of(x)
         places = np.zeros(len(product), dtype=bool)
         support, budget, moved = np.flatnonzero(x), Budget(), np.zeros(len(x))
-        given = fractions_of(x[support])
+        given = x[support]
         for _ in range(_ROUNDS):
             unclear = (barred_below & (product < error)) | (barred_above & (product > -error))
             unclear &= terms > 0.0
             if not (unclear & ~places).any():
                 exact = x.copy()
-                exact[support] = [float(value) for value in given]
+                exact[support] = given
                 return exact, places
             places |= unclear
-            equations = self._equations(np.flatnonzero(places), support, budget)
-            if equations is None:
-                return None
-            if only_zero_solves(equations, len(support)):
-                return None
-            zero = [Fraction(0)] * len(equations)
-            found = solve_near(equations, [zero], [fractions_of(x[support])], budget)
+            found = self._vanishing(np.flatnonzero(places), support, x[support], budget)
             if found is None:
                 return None
-            given = found[0]
-            moved[support] = [
-                abs(float(new) - old) for new, old in zip(given, x[support].tolist(), strict=True)
-            ]
+            given, moved[support] = found
             if (moved > SEGMENT * np.abs(x)).any():
                 return None
             error = rounding_errors(terms) + self.of(moved)[1]
         return None
+
+    def _vanishing(
+        self, places: Array, support: Array, x: Array, budget: Budget
+    ) -> tuple[Array, Array] | None:
+        """Return entries near x of a vector whose product vanishes at some places, exactly.
+
+        Rounded, and how far from x they are; None where there are none.
+        """
+        enclosed = self._enclosed(places, support, x)
+        if enclosed is not None:
+            given = enclosed.x.high
+            return given, np.abs(given - x) + 2.0 * enclosed.radius
+        equations = self._equations(places, support, budget)
+        if equations is None or only_zero_solves(equations, len(support)):
+            return None
+        zero = [Fraction(0)] * len(equations)
+        found = solve_near(equations, [zero], [fractions_of(x)], budget)
+        if found is None:
+            return None
+        given = np.array([float(value) for value in found[0]])
+        return given, np.abs(given - x)
+
+    def _enclosed(self, places: Array, support: Array, x: Array) -> Enclosure | None:
+        """Return an enclosure of such entries, where the equations are far from singular."""
+        if len(places) * len(support) > _BLOCK or not entries_are_exact(self.A):
+            return None
+        rows, columns = (support, places) if self.transposed else (places, support)
+        block = exact_block(self.A, rows, columns)
+        zero = DoubleDouble(np.zeros(len(places)))
+        every = np.arange(len(support))
+        return enclose(block.T if self.transposed else block, zero, DoubleDouble(x), every)
 
     def sharpen(self, x: Array, product: Array, error: Array, reach: Array, whole: float) -> None:
         """Compute products anew in rational arithmetic, in place, where their errors reach far.

@@ -2,10 +2,10 @@ r"""Multipliers near given ones that are within their slopes exactly.
 
 Where nothing bounds a coordinate, or too wide a bound does, what rounding leaves outside of its
 slopes might cost anything (:mod:`.reach`). The given multipliers prove their bound where others,
-off by rounding errors, are inside: these are found by equations in rational arithmetic
-(:func:`exactly_inside`), or by a small step inwards (:mod:`.pushed`). Whatever a change
-moves counts: all other multipliers are looked at again, and what is proven less
-(:func:`charge_nearby`).
+off by rounding errors, are inside: these are found by equations, whose solutions are enclosed
+(:mod:`.enclosed`) or computed in rational arithmetic (:func:`exactly_inside`), or by a small step
+inwards (:mod:`.pushed`). Whatever a change moves counts: all other multipliers are looked at again,
+and what is proven less (:func:`charge_nearby`).
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from sparseopt.checking.parametric.evaluation.rational import (
     solve_near,
 )
 from sparseopt.checking.parametric.evaluation.singles import singles_of
+from sparseopt.checking.parametric.multipliers.enclosed import enclosed_inside
 from sparseopt.checking.parametric.multipliers.reach import (
     NEAR,
     Charging,
@@ -200,11 +201,15 @@ def exactly_inside(
     array of shape (m,) or None
         The multipliers, rounded; None where there are none, or finding them takes too long.
     """
+    near = NEAR if free is not None else _ULP
+    inside = enclosed_inside(program, pieces, lam, nu, needed, equations, free, near)
+    if inside.known:
+        return inside.nu
     m, p = program.A.shape
     ends = [exact_slopes(pieces, at, lam) for at in range(p + m)]
     exact = fractions_of(nu)
     ends[p:] = _with_singles(ends[p:], program, lam)
-    unknown = _put_at_ends(exact, ends[p:], free)
+    unknown = _put_at_ends(exact, ends[p:], free, near)
     rows = np.flatnonzero([value != 0 for value in exact])
     rows = np.union1d(rows, np.array(unknown, dtype=np.int64))
     places = np.flatnonzero(needed)
@@ -283,13 +288,12 @@ def _with_singles(
 
 
 def _put_at_ends(
-    exact: list[Fraction], ends: list[list[Fraction | None]], free: Array | None
+    exact: list[Fraction], ends: list[list[Fraction | None]], free: Array | None, near: float
 ) -> list[int]:
     """Put multipliers to an end of their slopes that they are near to, save the free ones.
 
     Returns which may still be changed: the free ones, or where none are named, those not near.
     """
-    near = NEAR if free is not None else _ULP
     margin = Fraction(near * max((abs(float(value)) for value in exact), default=0.0))
     unknown = []
     for i, (low, high) in enumerate(ends):

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import product
+from typing import NamedTuple
 
 import numpy as np
 
@@ -118,6 +119,14 @@ class _Ends:
         return Span(lams, lam, value, enough, float(self.most[at]))
 
 
+class _Point(NamedTuple):
+    """Multipliers at one end of a segment, and how far they may be outside their slopes."""
+
+    lam: float
+    nu: Array
+    excess: Array
+
+
 class PathMultipliers:
     """Collects what is open while the segments pass by, and settles it at the end.
 
@@ -204,13 +213,16 @@ class PathMultipliers:
                 del dear[at]
         several = [at for at in dear if not ends.endless[at]] if len(dear) >= _SEVERAL else []
         known = self._common(ends, several) if several else None
-        coarse: dict[int, Array | None] = {}
+        points, shares = self._points(sides, list(dear)), {at: 1.0 / len(dear[at]) for at in dear}
         for start in range(0, len(several), _TOGETHER):
             group = several[start : start + _TOGETHER]
-            coarse |= dict.fromkeys(group, self._mixed(ends, group, known))
+            coarse = self._mixed(ends, group, known)
+            if coarse is not None:
+                self._drop_covered(ends, group, dear, points, coarse)
         for at, open_ in dear.items():
-            points = [(float(lam[at]), nu[at]) for lam, _, nu in sides]
-            self._segment(int(here[at]), ends, at, points, open_, known, coarse.get(at))
+            if open_:
+                spans = {k: ends.span(at, k).share(shares[at]) for k in open_}
+                self._segment(int(here[at]), ends, at, points[at], spans, known)
         for at in np.flatnonzero(np.isinf(high)).tolist():
             self._endless(int(here[at]), bases.v[1][at], bases.nu[1][at])
 
@@ -238,6 +250,36 @@ class PathMultipliers:
         most[endless & (rising | (not self._outward))] = np.inf
         enough = np.stack([self._enough(*pair) for pair in zip(lam, whole, strict=True)])
         return _Ends(lam, value, enough, most, endless)
+
+    def _points(
+        self, sides: list[tuple[Array, Array, Array]], segments: list[int]
+    ) -> dict[int, list[_Point]]:
+        """Return lam, multipliers within the slopes of their rows, and excess at both ends."""
+        found: dict[int, list[_Point]] = {at: [] for at in segments}
+        for lam, _, nu in sides if segments else ():
+            at_lam = lam[segments, None]
+            inside = inside_rows(self._program, nu[segments], at_lam)
+            excess = dual_point(self._program, inside).excess(at_lam)
+            for at, *point in zip(segments, at_lam[:, 0].tolist(), inside, excess, strict=True):
+                found[at].append(_Point(*point))
+        return found
+
+    def _drop_covered(
+        self,
+        ends: _Ends,
+        segments: list[int],
+        dear: dict[int, list[int]],
+        points: dict[int, list[_Point]],
+        bounds: Array,
+    ) -> None:
+        """Drop the open ends of segments where `bounds` of all coordinates cover the charges."""
+        finite = np.where(np.isinf(bounds), 0.0, bounds)
+        for at in segments:
+            excess = np.array([points[at][k].excess for k in dear[at]])
+            bare = (~(excess <= 0.0) & np.isinf(bounds)).any(axis=1)
+            charges = np.where(bare, np.inf, excess @ finite)
+            least = [min(ends.span(at, k).enough) / len(dear[at]) for k in dear[at]]
+            dear[at] = [k for k, over in zip(dear[at], charges > least, strict=True) if over]
 
     def _inside(self, columns: Array, lam: float, v: Array) -> bool:
         """Return whether multipliers computed in 106 bits are within the outer slopes.
@@ -433,39 +475,33 @@ class PathMultipliers:
         segment: int,
         ends: _Ends,
         at: int,
-        points: list[tuple[float, Array]],
-        open_: list[int],
+        points: list[_Point],
+        spans: dict[int, Span],
         known: Array | None,
-        coarse: Array | None,
     ) -> None:
-        """Charge multipliers at some ends of a segment; `points` are lam and nu of both.
+        """Charge multipliers at the ends of a segment that have spans; `points` are those of both.
 
-        `known` are bounds of all coordinates that others may narrow, `coarse` such that do or not.
+        `known` are bounds of all coordinates that others may narrow.
         """
-        points = [(lam, inside_rows(self._program, nu, lam)) for lam, nu in points]
-        excess = [dual_point(self._program, nu).excess(lam) for lam, nu in points]
-        charged = np.any(np.array(excess)[open_] > 0.0, axis=0)
-        values = ends.values(at)
-        within, near = interior_bounds(self._pieces, points, values, charged), None
-        for k in open_:
-            if not excess[k].any():
-                continue
-            span, (lam, nu) = ends.span(at, k).share(1.0 / len(open_)), points[k]
-            some = ~(excess[k] <= 0.0)
-            if coarse is not None and float(excess[k][some] @ coarse[some]) <= span.least:
+        charged = np.any([points[k].excess > 0.0 for k in spans], axis=0)
+        values, pairs = ends.values(at), [point[:2] for point in points]
+        within, near = interior_bounds(self._pieces, pairs, values, charged), None
+        for k, span in spans.items():
+            lam, nu, excess = points[k]
+            if not excess.any():
                 continue
             endless = bool(ends.endless[at])
             if near is None and not endless:
-                near = self._mixtures.bounds(tuple(lam for lam, _ in points), values)
+                near = self._mixtures.bounds(tuple(point.lam for point in points), values)
             bounds = None if endless and k == 1 else within, None if endless else known
             asked = self._program, self._pieces, span, lam, *bounds
             if near is not None:
                 charging = Charging(*asked, near)
-                if charging.of(excess[k]).sum() <= span.least:
+                if charging.of(excess).sum() <= span.least:
                     continue
-                if charging.of(self._exactly(lam, nu, excess[k])).sum() <= span.least:
+                if charging.of(self._exactly(lam, nu, excess)).sum() <= span.least:
                     continue
-            charges = Charging(*asked).of(excess[k])
+            charges = Charging(*asked).of(excess)
             if charges.sum() > span.least:
                 needed = charges[: self._program.A.shape[1]] > span.least / len(charges)
                 self._open.append(_Open(segment, lam, nu, needed, span))

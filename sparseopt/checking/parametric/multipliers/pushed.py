@@ -14,6 +14,7 @@ import numpy as np
 
 from sparseopt.checking.parametric.evaluation.point import rounding_errors
 from sparseopt.checking.parametric.evaluation.rational import Budget, entries
+from sparseopt.checking.parametric.multipliers.enclosed import enclosed_inside
 from sparseopt.checking.parametric.multipliers.nearby import clipped, exact_slopes, outer_slopes
 from sparseopt.checking.parametric.multipliers.reach import LINES, STEP, Span, inward
 from sparseopt.checking.tolerances import SEGMENT
@@ -138,8 +139,13 @@ def _exactly(
     unsure: Array,
     budget: Budget,
 ) -> bool:
-    """Return whether multipliers of some variables are inside in rational arithmetic."""
+    """Return whether multipliers of some variables are inside exactly."""
     p, rows = program.A.shape[1], np.flatnonzero(nu)
+    needed, none = np.zeros((2, p), dtype=bool)
+    needed[unsure] = True
+    inside = enclosed_inside(program, pieces, lam, nu, needed, none, None, 0.0)
+    if inside.known:
+        return inside.nu is not None
     block = entries(program.A, rows, unsure, budget)
     if block is None:
         return False

@@ -44,6 +44,8 @@ _ROOM = 1e-12
 """The same for what is left between an objective and the least costs, relative to their size."""
 _PRODUCT = 1e-12
 """Bound of the rounding errors of a matrix product, relative to the product of absolute values."""
+_CELLS = 1 << 20
+"""Kinks of all coordinates in several spans that are held at once."""
 _PRODUCTS = 10**9
 """Multiplications that a left inverse may take."""
 _LEAST_SQUARES, _INVERSE, _IMPLIED = 4e-10, 8e-10, 2e-6
@@ -141,13 +143,15 @@ class Charging:
         near: Bounds | None = None,
     ) -> None:
         self._program, self._pieces, self._span, self._lam = program, pieces, span, lam
-        low, high = _domain(pieces, span.lams)
-        own_low, own_high, slope, self._room = _no_worse(pieces, span.lams, span.most)
-        self._low, self._high = np.maximum(low, own_low), np.minimum(high, own_high)
+        ends = np.array([_ends(span.lams)])
+        (low,), (high,) = _domain(pieces, ends)
+        own = _no_worse(pieces, ends, np.array([span.most]))
+        self._low, self._high = np.maximum(low, own.low[0]), np.minimum(high, own.high[0])
+        self._room = float(own.room[0])
         self._largest = np.maximum(np.abs(self._low), np.abs(self._high)) * _AWAY
         if known is not None:
             self._largest = np.minimum(self._largest, known)
-        rows = partial(_bound_by_rows, slope, _together(pieces, span.lams, slope, self._room))
+        rows = partial(_bound_by_rows, own.slope[0], float(_together(pieces, ends, own)[0]))
         every = (near, rows, _bounds_by_left_inverse, interior, _implied_bounds)
         self._left = [bounds for bounds in every if bounds is not None]
 
@@ -170,10 +174,10 @@ class Charging:
         found = self._charges(excess, charged)
         if found.sum() <= enough:
             return found
-        if room is not None and room <= enough:
+        if room <= enough:
             # as of a fit without an error: no point is better than the least costs there are
             return np.where(charged, room / np.count_nonzero(charged), 0.0)
-        if room is not None:
+        if np.isfinite(room):
             own, together = _charged_together(self._pieces, self._span, self._lam, excess)
             if together < found[own].sum():
                 found[own] = together / max(int(own.sum()), 1)
@@ -200,8 +204,9 @@ def _charged_together(pieces: Pieces, span: Span, lam: float, excess: Array) -> 
     rate = float((excess[own] / slope[own]).max(initial=0.0))
     ratio = 0.0
     for at, value, enough in zip(span.at, span.values, span.enough, strict=True):
-        _, _, steep, room = _no_worse(pieces, (at,), value)
-        if room is None or (len(span.lams) == 2 and moves_twice(pieces).any()):
+        points = _no_worse(pieces, np.array([[at, at]]), np.array([value]))
+        room, steep = float(points.room[0]), points.slope[0]
+        if np.isinf(room) or (len(span.lams) == 2 and moves_twice(pieces).any()):
             return own, np.inf
         cost = rate * (room + float(steep[own] @ farthest(pieces, (at,))[own])) * _AWAY
         ratio = max(ratio, cost / enough if enough > 0.0 else np.inf if cost > 0.0 else 0.0)
@@ -641,13 +646,16 @@ def common_bounds(program: PiecewiseLinearProgram, pieces: Pieces, spans: list[S
     """
     low, high = np.full(len(pieces), np.inf), np.full(len(pieces), -np.inf)
     least, together = np.full(len(pieces), np.inf), 0.0
-    for span in spans:
-        lams, domain = span.lams, _domain(pieces, span.lams)
-        below, above, slope, room = _no_worse(pieces, lams, span.most)
-        low = np.minimum(low, np.maximum(domain[0], below))
-        high = np.maximum(high, np.minimum(domain[1], above))
-        least = np.minimum(least, slope)
-        together = max(together, _together(pieces, lams, slope, room))
+    at_once = max(1, _CELLS // len(pieces.kink))
+    for begin in range(0, len(spans), at_once):
+        some = spans[begin : begin + at_once]
+        ends = np.array([_ends(span.lams) for span in some])
+        domain = _domain(pieces, ends)
+        own = _no_worse(pieces, ends, np.array([span.most for span in some]))
+        low = np.minimum(low, np.maximum(domain[0], own.low).min(axis=0))
+        high = np.maximum(high, np.minimum(domain[1], own.high).max(axis=0))
+        least = np.minimum(least, own.slope.min(axis=0))
+        together = max(together, float(_together(pieces, ends, own).max()))
     largest = np.maximum(np.abs(low), np.abs(high)) * _AWAY
     found = _bound_by_rows(least, together, program, low, high, largest)
     if np.isinf(found).all():
@@ -668,66 +676,111 @@ def farthest(pieces: Pieces, lams: Lams) -> Array:
     -------
     array of shape (len(pieces),)
     """
-    kinks = np.max([np.abs(pieces.kinks_at(lam)) for lam in lams if np.isfinite(lam)], axis=0)
-    if np.isinf(lams[-1]):
-        kinks = np.where(pieces.kink_rate != 0.0, np.inf, kinks)
-    return np.asarray(np.maximum.reduceat(kinks, pieces.ptr[:-1]))
+    return np.asarray(_farthest(pieces, np.array([_ends(lams)]))[0])
 
 
-def _domain(pieces: Pieces, lams: Lams) -> tuple[Array, Array]:
-    """Return intervals that hold the domains at all lam of a range."""
-    ends = [pieces.domain(lam) for lam in lams if np.isfinite(lam)]
-    low, high = np.min([end[0] for end in ends], axis=0), np.max([end[1] for end in ends], axis=0)
-    if np.isinf(lams[-1]):
-        low = np.where(pieces.kink_rate[pieces.ptr[:-1]] < 0.0, -np.inf, low)
-        high = np.where(pieces.kink_rate[pieces.ptr[1:] - 1] > 0.0, np.inf, high)
-    return low, high
+def _ends(lams: Lams) -> tuple[float, float]:
+    """Return the ends of a range, which are equal for one lam."""
+    return lams[0], lams[-1]
 
 
-def _no_worse(pieces: Pieces, lams: Lams, value: float) -> tuple[Array, Array, Array, float | None]:
-    """Return intervals that z is in where the sum of all f is at most `value`, in a range.
+def _finite(ends: Array) -> tuple[Array, ...]:
+    """Return the finite ends of q ranges, arrays of shape (q, 1): the second is one of them."""
+    first, last = ends[:, :1], ends[:, 1:]
+    if np.array_equal(first, last):
+        return (first,)
+    return first, np.where(np.isinf(last), first, last)
 
-    With the slopes that f rises with beyond its outer kinks, and what is left of the value when all
-    f are least; None where some f has no least value.
+
+def _farthest(pieces: Pieces, ends: Array) -> Array:
+    kinks = np.max([np.abs(pieces.kinks_at(lam)) for lam in _finite(ends)], axis=0)
+    kinks[np.isinf(ends[:, 1:]) & (pieces.kink_rate != 0.0)] = np.inf
+    return np.asarray(np.maximum.reduceat(kinks, pieces.ptr[:-1], axis=1))
+
+
+def _domain(pieces: Pieces, ends: Array) -> tuple[Array, Array]:
+    """Return intervals that hold the domains at all lam of q ranges, arrays of shape (q, n)."""
+    first, last = _outer_kinks(pieces, ends)
+    outer = pieces.slope_ptr[:-1], pieces.slope_ptr[1:] - 1
+    low, high = (np.isinf(pieces.slope[at]) for at in outer)
+    return np.where(low, first, -np.inf), np.where(high, last, np.inf)
+
+
+def _outer_kinks(pieces: Pieces, ends: Array) -> tuple[Array, Array]:
+    """Return the least first and the greatest last kinks in q ranges, arrays of shape (q, n)."""
+    kinks = [pieces.kinks_at(lam) for lam in _finite(ends)]
+    begin, end, endless = pieces.ptr[:-1], pieces.ptr[1:] - 1, np.isinf(ends[:, 1:])
+    first = np.min([each[:, begin] for each in kinks], axis=0)
+    last = np.max([each[:, end] for each in kinks], axis=0)
+    first[endless & (pieces.kink_rate[begin] < 0.0)] = -np.inf
+    last[endless & (pieces.kink_rate[end] > 0.0)] = np.inf
+    return first, last
+
+
+class _NoWorse(NamedTuple):
+    """Where z is in q ranges of lam if the sum of all f is at most a value.
+
+    Attributes
+    ----------
+    low, high : arrays of shape (q, n)
+    slope : array of shape (q, n)
+        What each f rises with at least beyond its outer kinks.
+    room : array of shape (q,)
+        What is left of the value when all f are least; infinite where some f has no least value.
     """
-    unbounded = np.full(len(pieces), np.inf)
-    nothing = -unbounded, unbounded, np.zeros(len(pieces)), None
-    finite = [lam for lam in lams if np.isfinite(lam)]
+
+    low: Array
+    high: Array
+    slope: Array
+    room: Array
+
+
+def _no_worse(pieces: Pieces, ends: Array, values: Array) -> _NoWorse:
+    """Return where points are that are no worse than `values`, shape (q,), in q ranges."""
+    finite = _finite(ends)
     slopes = [pieces.slope_range(lam) for lam in finite]
     left, right = np.max([end[0] for end in slopes], 0), np.min([end[1] for end in slopes], 0)
-    if not ((left <= 0.0) & (right >= 0.0)).all() or not np.isfinite(value):
-        return nothing
-    least = np.min([-pieces.conjugate(np.zeros(len(pieces)), lam) for lam in finite], axis=0)
-    if len(lams) == 2 and not _least_at_ends(pieces, least, np.isinf(lams[1])):
-        return nothing
-    room = max(value - float(least.sum()), 0.0)
-    room += _ROOM * (abs(value) + float(np.abs(least).sum()))
-    kinks = [pieces.kinks_at(lam) for lam in finite]
-    first = np.min([each[pieces.ptr[:-1]] for each in kinks], axis=0)
-    last = np.max([each[pieces.ptr[1:] - 1] for each in kinks], axis=0)
-    if np.isinf(lams[-1]):
-        first = np.where(pieces.kink_rate[pieces.ptr[:-1]] < 0.0, -np.inf, first)
-        last = np.where(pieces.kink_rate[pieces.ptr[1:] - 1] > 0.0, np.inf, last)
+    least = np.min([_least_values(pieces, lam) for lam in finite], axis=0)
+    known = ((left <= 0.0) & (right >= 0.0)).all(axis=1) & np.isfinite(values)
+    known &= _least_at_ends(pieces, least, ends)
+    room = np.maximum(values - least.sum(axis=1), 0.0)
+    room += _ROOM * (np.abs(values) + np.abs(least).sum(axis=1))
+    first, last = _outer_kinks(pieces, ends)
     with np.errstate(divide="ignore", invalid="ignore"):
-        below = np.where(left < 0.0, first - room / -left, -unbounded)
-        above = np.where(right > 0.0, last + room / right, unbounded)
-    return below, above, np.minimum(-left, right), room
+        below = np.where(left < 0.0, first - room[:, None] / -left, -np.inf)
+        above = np.where(right > 0.0, last + room[:, None] / right, np.inf)
+    open_ = ~known[:, None]
+    return _NoWorse(
+        np.where(open_, -np.inf, below),
+        np.where(open_, np.inf, above),
+        np.where(open_, 0.0, np.minimum(-left, right)),
+        np.where(known, room, np.inf),
+    )
 
 
-def _least_at_ends(pieces: Pieces, least: Array, endless: bool) -> bool:
-    """Return whether functions are least at the ends of a range, and rise as steeply within.
+def _least_values(pieces: Pieces, lam: Array) -> Array:
+    """Return the least value of each function at its kinks, at lam of shape (q, 1)."""
+    slopes = np.delete(pieces.slopes_at(lam), pieces.slope_ptr[1:] - 1, axis=1)
+    slopes[np.isinf(slopes)] = 0.0
+    values = pieces.at_kinks(np.diff(pieces.kinks_at(lam), prepend=0.0) * slopes)
+    return np.asarray(np.minimum.reduceat(values, pieces.ptr[:-1], axis=1))
+
+
+def _least_at_ends(pieces: Pieces, least: Array, ends: Array) -> Array:
+    """Return whether functions are least at the ends of ranges, and rise as steeply within.
 
     Between its ends the least value is that of affine functions of lam, where no function has
     both slopes and kinks that move. On the way to infinity all of them must stay zero at least.
     """
-    if not endless:
-        return not moves_twice(pieces).any()
     first = pieces.slope_ptr[:-1]
     inner = np.ones(len(pieces.slope), dtype=bool)
     inner[first] = False
     rising = (pieces.slope[inner] >= 0.0) & (pieces.slope_rate[inner] >= 0.0)
-    at_first = (pieces.zeros == 0).all() and (least == 0.0).all()
-    return bool(at_first and rising.all() and (pieces.slope_rate[first] <= 0.0).all())
+    upwards = (pieces.zeros == 0).all() and rising.all()
+    upwards = upwards and (pieces.slope_rate[first] <= 0.0).all()
+    far = (least == 0.0).all(axis=1) & bool(upwards)
+    between = (ends[:, 0] == ends[:, 1]) | (not moves_twice(pieces).any())
+    return np.asarray(np.where(np.isinf(ends[:, 1]), far, between))
 
 
 @lru_cache(maxsize=2)
@@ -747,15 +800,14 @@ def moves_twice(pieces: Pieces) -> Array:
     return np.asarray((kinks > 0.0) & (slopes > 0.0))
 
 
-def _together(pieces: Pieces, lams: Lams, slope: Array, room: float | None) -> float:
-    """Return a bound of the sum of s |z| where z is no worse than a value that leaves `room`.
+def _together(pieces: Pieces, ends: Array, points: _NoWorse) -> Array:
+    """Return bounds of the sum of s |z| for these points, shape (q,).
 
     The costs beyond the outer kinks are within the room: sum s |z - t| <= room.
     """
-    if room is None:
-        return np.inf
-    inside = slope > 0.0
-    return (room + float(slope[inside] @ farthest(pieces, lams)[inside])) * _AWAY
+    with np.errstate(invalid="ignore"):
+        costs = np.where(points.slope > 0.0, points.slope * _farthest(pieces, ends), 0.0)
+    return np.asarray((points.room + costs.sum(axis=1)) * _AWAY)
 
 
 def _row_maxima(A: LinearMap, weight: Array) -> Array:
