@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
@@ -139,14 +140,18 @@ def _in_program(entries: Entries, names: Array, rest: tuple[Array, Array], low: 
     renamed = Entries(entries.ptr, names[entries.index], entries.value, entries.rate)
     if len(index) == 0:
         return renamed
-    count = len(low)
-    at = np.repeat(entries.ptr[1:], len(index))
-    return Entries(
-        entries.ptr + len(index) * np.arange(count + 1),
-        np.insert(renamed.index, at, np.tile(index, count)),
-        np.insert(entries.value, at, (pairs[:, 0] + low[:, None] * pairs[:, 1]).ravel()),
-        np.insert(entries.rate, at, np.tile(pairs[:, 1], count)),
-    )
+    ptr = entries.ptr + len(index) * np.arange(len(low) + 1)
+    whole = Entries(ptr, np.empty(ptr[-1], np.int32), np.empty(ptr[-1]), np.empty(ptr[-1]))
+    for s, lam in enumerate(low.tolist()):
+        own = slice(entries.ptr[s], entries.ptr[s + 1])
+        end = ptr[s + 1] - len(index)
+        here, rests = slice(ptr[s], end), slice(end, ptr[s + 1])
+        whole.index[here], whole.index[rests] = renamed.index[own], index
+        whole.value[here], whole.rate[here] = entries.value[own], entries.rate[own]
+        np.multiply(pairs[:, 1], lam, out=whole.value[rests])
+        whole.value[rests] += pairs[:, 0]
+        whole.rate[rests] = pairs[:, 1]
+    return whole
 
 
 def _shifted(quadratic: Array, low: Array) -> Array:
@@ -419,7 +424,7 @@ def assemble(
     program : ScaledProgram
         The same form in the engine's units.
     recorder : Recorder
-        The segments of the walk.
+        The segments of the walk, which are taken away.
     stopped_by : str
         Why the path ended.
     proofs : mapping of str to array
@@ -450,11 +455,15 @@ def assemble(
         objective[:, 0] += o[0] + low * (o[1] + low * o[2])
         objective[:, 1] += o[1] + 2.0 * low * o[2]
         objective[:, 2] += o[2]
+    # a walk along many rows has gigabytes of them: each part is freed as it is copied
+    thetas, nus = deque(part.theta for part in parts), deque(part.nu for part in parts)
+    del parts
+    recorder.parts = []
     path = ParametricPath(
         low=low,
         high=high,
-        theta=_all_rows([part.theta for part in parts], program.column),
-        nu=_all_rows([part.nu for part in parts], program.row),
+        theta=_all_rows(thetas, program.column),
+        nu=_all_rows(nus, program.row),
         objective=problem.canonical_sign * objective,
         shape=canonical.A.shape,
         names=problem.coefficient_names,
@@ -468,18 +477,21 @@ def assemble(
     return path, Certificate(kind="segments", arrays=arrays, values=values)
 
 
-def _all_rows(parts: list[Entries], factor: Array) -> SparseRows:
-    """Join sparse vectors, and bring them into the user's units."""
-    ends = np.cumsum([0, *(part.ptr[-1] for part in parts)])
-    starts = [part.ptr[:-1] + end for part, end in zip(parts, ends[:-1], strict=True)]
-    index = np.concatenate([part.index for part in parts])
-    weight = factor[index]
-    return SparseRows(
-        ptr=np.concatenate([*starts, ends[-1:]]),
-        index=index,
-        value=np.concatenate([part.value for part in parts]) * weight,
-        rate=np.concatenate([part.rate for part in parts]) * weight,
-    )
+def _all_rows(parts: deque[Entries], factor: Array) -> SparseRows:
+    """Join sparse vectors, taking them away, and bring them into the user's units."""
+    total = sum(int(part.ptr[-1]) for part in parts)
+    ptr = np.cumsum([0, *(count for part in parts for count in np.diff(part.ptr).tolist())])
+    index, value, rate = np.empty(total, np.int64), np.empty(total), np.empty(total)
+    end = 0
+    while parts:
+        part = parts.popleft()
+        here = slice(end, end + len(part.index))
+        weight = factor[part.index]
+        index[here] = part.index
+        np.multiply(part.value, weight, out=value[here])
+        np.multiply(part.rate, weight, out=rate[here])
+        end = here.stop
+    return SparseRows(ptr, index, value, rate)
 
 
 def objective_from_multipliers(program: PiecewiseLinearProgram) -> bool:
