@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -26,6 +27,10 @@ from .instance import Instance
 _WATCHED = 10_000
 """Entries from which each program runs in a child process: HiGHS 1.15.1 looks at no clock for
 minutes in one program of 400,000, and can only be ended with its process."""
+_TOLERANCE = 1e-9
+"""Of feasibility, absolute in HiGHS: what each node adds to a bound may be off by so much."""
+_SMALLER = 0.1
+"""A program is solved again where its costs shrink to less than this part."""
 
 
 class HighsKnapsack(BudgetBackend):
@@ -34,7 +39,11 @@ class HighsKnapsack(BudgetBackend):
     .. math:: \min \sum_{j,k} L_j(k) y_{jk} \quad\text{subject to}\quad \sum_k y_{jk} = 1,\;
               \sum_{j,k} k\, y_{jk} \le K,\; y \in \{0, 1\}
 
-    An outside check of the exact engines, for small tables.
+    An outside check of the exact engines, for small tables. The tolerances of HiGHS are absolute.
+    So each table's losses are counted from its least one, entries above what is known to suffice
+    for all tables together are left out, and the rest is scaled; where the point found leaves out
+    much more, the program is solved again. What the tolerances may hide is taken off the bounds:
+    where this leaves more than the asked gap, the status is CONVERGED.
     """
 
     name: ClassVar[str] = "highs-knapsack"
@@ -77,17 +86,21 @@ class HighsKnapsack(BudgetBackend):
             program = _Program(tables, control)
         bound = dual.bound.copy()
         objective, changes, limit = _solve_each(program, bound)
+        bound = np.minimum(bound, objective)
+        sizes = np.maximum(np.abs(objective), np.abs(bound))
+        proven = objective - bound <= np.maximum(params.abs_gap, params.rel_gap * sizes)
         path = BudgetPath(
             budgets=np.arange(last + 1),
             objective=objective,
-            bound=np.minimum(bound, objective),
-            certified=dual.certifies(objective, float(np.abs(tables.values).sum())),
+            bound=bound,
+            certified=dual.certifies(objective, tables),
             changes=changes,
             nodes=len(tables.ptr) - 1,
             stopped_by="budget" if limit is None else limit.value,
         )
+        finished = Status.OPTIMAL if proven.all() else Status.CONVERGED
         return Result(
-            status=Status.OPTIMAL if limit is None else Status.FEASIBLE,
+            status=finished if limit is None else Status.FEASIBLE,
             limit=limit,
             raw_status=program.raw,
             x=path.counts(last),
@@ -132,38 +145,72 @@ def _solve_each(program: _Program, bound: Array) -> tuple[Array, CountChanges, L
 
 
 class _Program:
-    """The program in HiGHS; only the budget changes."""
+    """The program in HiGHS, for one budget after another, and the best counts so far.
+
+    Attributes
+    ----------
+    losses : array of shape (N,)
+        Of each entry, above the least of its table.
+    counts : int array of shape (J,)
+        They keep every budget that follows.
+    """
 
     def __init__(self, tables: BudgetTables, control: Control) -> None:
+        from ..l0.budgets.hull import above_least
+
         self.tables = tables
         self.control = control
         self.raw = "not started"
-        # Losses of one size for all instances: the tolerances of HiGHS are absolute.
-        self.size = max(float(np.abs(tables.values).max()), np.finfo(float).tiny)
+        self.losses, self.least = above_least(tables)
+        self.counts = np.zeros(len(tables.ptr) - 1, dtype=np.int64)
         self.instance: Instance | None = None
         if len(tables.values) < _WATCHED:
-            self.instance = _loaded(tables, 0, self.size, control)
+            self.instance = _loaded(tables, 0, control)
 
     def solve(self, K: int) -> tuple[Array, float] | None:
         """Return the counts and a proven bound at the budget K; None at a limit."""
-        if self.instance is None:
-            return self._solve_apart(K)
-        self.instance.call("changeRowBounds", len(self.tables.ptr) - 1, -np.inf, float(K))
-        run = self.instance.run()
+        while (size := self._size()) > 0.0:
+            found = (
+                self._solve_apart(K, size) if self.instance is None else self._solve_here(K, size)
+            )
+            if found is None:
+                return None
+            counts, bound = found
+            if self._excess(counts) < self._excess(self.counts):
+                self.counts = counts
+            if self._size() > _SMALLER * size:
+                hidden = _TOLERANCE * size * (len(counts) + 1)
+                return self.counts, self.least + max(0.0, bound - hidden)
+        return self.counts, self.least
+
+    def _excess(self, counts: Array) -> float:
+        """Return the losses of counts above the least of all."""
+        return math.fsum(self.losses[self.tables.ptr[:-1] + counts].tolist())
+
+    def _size(self) -> float:
+        """Return the largest loss that a node may still have: no more than all together."""
+        return float(self.losses[self.losses <= self._excess(self.counts)].max())
+
+    def _solve_here(self, K: int, size: float) -> tuple[Array, float] | None:
+        instance = self.instance
+        assert instance is not None
+        instance.call("changeRowBounds", len(self.tables.ptr) - 1, -np.inf, float(K))
+        _scale(instance, self.losses, size)
+        run = instance.run()
         self.raw = run.raw
-        point = self.instance.point()
+        point = instance.point()
         if run.outcome is not Outcome.OPTIMAL or point is None:
             return None
-        return self._counts(point), self.instance.tree_bound * self.size
+        return self._counts(point), instance.tree_bound * size
 
-    def _solve_apart(self, K: int) -> tuple[Array, float] | None:
+    def _solve_apart(self, K: int, size: float) -> tuple[Array, float] | None:
         params = self.control.params
         found = PYTHON.run(
             solve_once,
             self.control,
-            {"values": self.tables.values, "ptr": self.tables.ptr},
+            {"losses": self.losses, "ptr": self.tables.ptr},
             budget=K,
-            size=self.size,
+            size=size,
             params={
                 name: getattr(params, name)
                 for name in ("rel_gap", "abs_gap", "seed", "threads", "verbose")
@@ -183,28 +230,37 @@ class _Program:
         return np.bincount(node[chosen], weights=k[chosen], minlength=J).astype(np.int64)
 
 
-def _loaded(tables: BudgetTables, budget: int, size: float, control: Control) -> Instance:
-    instance = Instance(control)
+def _loaded(tables: BudgetTables, budget: int, control: Control) -> Instance:
+    """Return the program of the tables, its costs still zero."""
+    instance = Instance(control, tolerance=_TOLERANCE)
     # HiGHS has none for a tree.
     instance.iteration_limit = None
-    instance.set_gaps(min(control.params.rel_gap, 1e-9), control.params.abs_gap)
-    instance.load(knapsack_program(tables, budget, size))
+    instance.load(knapsack_program(tables, budget, np.inf))
     return instance
+
+
+def _scale(instance: Instance, losses: Array, size: float) -> None:
+    """Set the costs to losses in the unit `size`, and leave out the entries above it."""
+    params = instance.control.params
+    instance.set_gaps(min(params.rel_gap, 1e-9), params.abs_gap / size)
+    allowed = losses <= size
+    instance.change_columns(np.zeros(len(losses)), allowed.astype(float))
+    instance.change_cost(np.where(allowed, losses, 0.0) / size)
 
 
 @needs("highspy", "scipy.sparse")
 def solve_once(
-    values: Array, ptr: Array, *, budget: int, size: float, params: Mapping[str, Any]
+    losses: Array, ptr: Array, *, budget: int, size: float, params: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Solve one program from scratch; runs in a child process.
 
     Parameters
     ----------
-    values, ptr : arrays
-        The tables.
+    losses, ptr : arrays
+        The tables, counted from the least loss of each.
     budget : int
     size : float
-        What losses are divided by.
+        What losses are divided by; those above are left out.
     params : mapping
         Parameters of the solve.
 
@@ -214,7 +270,8 @@ def solve_once(
         HiGHS' status "raw"; where it is optimal "point", and "bound", proven, in the losses' unit.
     """
     control = Control(SolveParams(**params))
-    instance = _loaded(BudgetTables(values, ptr), budget, size, control)
+    instance = _loaded(BudgetTables(losses, ptr), budget, control)
+    _scale(instance, losses, size)
     run = instance.run()
     point = instance.point()
     found: dict[str, Any] = {"raw": run.raw}

@@ -38,6 +38,25 @@ class CountChanges:
         out[self.node[:end]] = self.count[:end]
         return out
 
+    def sums(self, values: Array, ptr: Array) -> Array:
+        """Return the sum over the nodes of a table's entries at every place, shape (places,).
+
+        Parameters
+        ----------
+        values : array of shape (ptr[J],)
+            For each node one entry for each count, of any type that numpy adds up.
+        ptr : int array of shape (J + 1,)
+        """
+        node, count = self.node, self.count
+        # The counts before each change, from the change of the same node before it.
+        order = np.argsort(node, kind="stable")
+        same = node[order][1:] == node[order][:-1]
+        before = np.zeros_like(count)
+        before[order[1:][same]] = count[order[:-1][same]]
+        step = values[ptr[node] + count] - values[ptr[node] + before]
+        sums = np.add.accumulate(np.append(values[ptr[:-1]].sum(), step))
+        return np.asarray(sums[self.ptr[1:]])
+
     @classmethod
     def from_columns(cls, places: int, columns: Sequence[Array]) -> CountChanges:
         """Compress a places x J matrix that is given by its columns."""
@@ -117,15 +136,7 @@ class BudgetPath(IntegerPath):
             Of any type that numpy adds up: fractions are added exactly.
         ptr : int array of shape (J + 1,)
         """
-        node, count = self.changes.node, self.changes.count
-        # The counts before each change, from the change of the same node before it.
-        order = np.argsort(node, kind="stable")
-        same = node[order][1:] == node[order][:-1]
-        before = np.zeros_like(count)
-        before[order[1:][same]] = count[order[:-1][same]]
-        step = values[ptr[node] + count] - values[ptr[node] + before]
-        sums = np.add.accumulate(np.append(values[ptr[:-1]].sum(), step))
-        return np.asarray(sums[self.changes.ptr[1:]])
+        return self.changes.sums(values, ptr)
 
     if TYPE_CHECKING:  # lent by the top of the package, see sparseopt.verbs
 

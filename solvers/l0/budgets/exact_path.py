@@ -107,10 +107,11 @@ def exact_path(problem: BudgetTables, last: int, control: Control, threads: int 
         _follow(stretches[worker], problem, hull, control, report=worker == 0)
 
     in_threads(work, len(stretches))
-    changes, limit = _joined(stretches, hull, answer, last)
+    least = np.minimum.reduceat(values, ptr[:-1]).sum()
+    changes, limit = _joined(stretches, hull, answer, last, least)
     # The segments' drops were added up: what cancels must not fall below what is possible.
     objective = answer.objective
-    np.maximum(objective, np.minimum.reduceat(values, ptr[:-1]).sum(), out=objective)
+    np.maximum(objective, least, out=objective)
     path = BudgetPath(
         budgets=np.arange(last + 1),
         objective=objective,
@@ -121,23 +122,44 @@ def exact_path(problem: BudgetTables, last: int, control: Control, threads: int 
         nodes=len(ptr) - 1,
         stopped_by="budget" if limit is None else limit.value,
     )
-    size = float(np.abs(values[ptr[:-1]]).sum())
-    if size * CANCELS > np.abs(objective).min():
-        objective = _sums(problem, path)
+    if losses_cancel(problem, objective):
+        objective = sums_of_losses(problem, path.changes)
         path = replace(path, objective=objective, bound=objective if limit is None else path.bound)
     return ExactPath(path, answer.multiplier, limit)
 
 
-def _sums(problem: BudgetTables, path: BudgetPath) -> Array:
-    """Return the objective at every budget where losses cancel.
+def losses_cancel(problem: BudgetTables, objective: Array) -> bool:
+    """Return whether sums of losses are much smaller than their terms at some budget.
+
+    Parameters
+    ----------
+    problem : BudgetTables
+    objective : array of shape (K + 1,)
+    """
+    size = float(np.abs(problem.values[problem.ptr[:-1]]).sum())
+    return bool(size * CANCELS > np.abs(objective).min())
+
+
+def sums_of_losses(problem: BudgetTables, changes: CountChanges) -> Array:
+    """Return the objective at every budget, also where losses cancel.
 
     Exactly rounded where there are few changes; otherwise with the digits of C's long double, 11
     more than those of a double with most compilers.
+
+    Parameters
+    ----------
+    problem : BudgetTables
+    changes : CountChanges
+        The counts at the budgets 0, ..., K.
+
+    Returns
+    -------
+    array of shape (K + 1,)
     """
     values = problem.values.astype(np.longdouble)
-    if len(path.changes.node) <= FEW_CHANGES:
+    if len(changes.node) <= FEW_CHANGES:
         values = np.array([Fraction(value) for value in problem.values.tolist()], dtype=object)
-    return path.sums(values, problem.ptr).astype(float)
+    return changes.sums(values, problem.ptr).astype(float)
 
 
 def _memory(last: int) -> BudgetAnswers:
@@ -205,7 +227,7 @@ def _follow(
 
 
 def _joined(
-    stretches: list[_Stretch], hull: Hull, answer: BudgetAnswers, last: int
+    stretches: list[_Stretch], hull: Hull, answer: BudgetAnswers, last: int, least: float
 ) -> tuple[Array, Limit | None]:
     """Return the changes of all stretches up to the first that was ended early, and its limit."""
     parts, written, limit = [], 0, None
@@ -217,7 +239,7 @@ def _joined(
         parts.append(stretch.answer.changes[:, :own])
         written, first, limit = written + own, stretch.last, stretch.limit
         if limit is not None:
-            _repeat_last(stretch.core, hull, last, answer, written)
+            _repeat_last(stretch.core, hull, last, answer, written, least)
             break
     return _beside(parts), limit
 
@@ -249,10 +271,12 @@ def _larger(core: Core, J: int, widest: int, lacking: int) -> Core:
     return new._replace(stamp=core.stamp, counts=core.counts)
 
 
-def _repeat_last(core: Core, hull: Hull, last: int, answer: BudgetAnswers, written: int) -> None:
+def _repeat_last(
+    core: Core, hull: Hull, last: int, answer: BudgetAnswers, written: int, least: float
+) -> None:
     """Repeat the last solution for all budgets beyond it, with the dual's bounds."""
     e, K = int(core.state[SEGMENT]), int(core.state[SPENT])
-    dual = BudgetDual.beyond(hull, e, K, float(answer.objective[K]), last)
+    dual = BudgetDual.beyond(hull, e, K, float(answer.objective[K]), least, last)
     answer.objective[K + 1 :] = answer.objective[K]
     answer.multiplier[K + 1 :], answer.bound[K + 1 :] = dual.multiplier[1:], dual.bound[1:]
     answer.certified[K + 1 :] = False

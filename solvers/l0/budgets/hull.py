@@ -11,6 +11,7 @@ dual has no gap (Everett 1963). Source: SPICA, (3.1).
 
 from __future__ import annotations
 
+import math
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
@@ -160,8 +161,13 @@ class BudgetDual:
     tight: Array
 
     @classmethod
-    def beyond(cls, hull: Hull, first: int, spent: int, value: float, last: int) -> BudgetDual:
+    def beyond(
+        cls, hull: Hull, first: int, spent: int, value: float, least: float, last: int
+    ) -> BudgetDual:
         """Return it for the budgets spent, ..., last.
+
+        Drops are added up from the start on, or from the end where less of them is left: a drop
+        costs no digits of losses that are much smaller than it.
 
         Parameters
         ----------
@@ -169,31 +175,59 @@ class BudgetDual:
             The steepest segments first.
         first, spent, value : int, int, float
             The segments that are taken, the units that they spent, and the loss then.
+        least : float
+            The loss once all segments are taken.
         last : int
         """
         ends = np.append(spent, spent + np.cumsum(hull.width[first:], dtype=np.int64))
-        values = np.append(value, value + np.cumsum(hull.drop[first:]))
+        taken = np.append(0.0, np.cumsum(-hull.drop[first:]))
+        left = np.append(np.cumsum(-hull.drop[first:][::-1])[::-1], 0.0)
+        values = np.where(taken <= left, value - taken, least + left)
         # The current segment at K is the one that spends the K-th unit; beyond the last,
         # lambda is 0.
         K = np.arange(spent, last + 1)
         hand = np.maximum(np.searchsorted(ends, K, side="left") - 1, 0)
         slope = np.append(hull.slope[first:], 0.0)[hand]
-        bound = values[hand] + slope * (K - ends[hand])
+        end = np.where(ends[hand] == K, hand, np.minimum(hand + 1, len(ends) - 1))
+        bound = values[end] - slope * (ends[end] - K)
         return cls(multiplier=-slope, bound=bound, tight=np.isin(K, ends) | (ends[-1] < K))
 
-    def certifies(self, objective: Array, size: float) -> Array:
+    def certifies(self, objective: Array, tables: BudgetTables) -> Array:
         """Return at which budgets 0, ..., K the bound meets an objective up to rounding.
 
         Parameters
         ----------
         objective : array of shape (K + 1,)
-        size : float
-            The sum of all table entries. It says how well sums are known where they are equal;
-            elsewhere a gap beside small losses may be as little.
+        tables : BudgetTables
+            Their losses say how well sums are known where they are equal; elsewhere a gap beside
+            small losses may be as little.
         """
         slopes = np.finfo(float).eps * self.multiplier * len(objective)
-        rounding = np.where(self.tight, size, np.abs(objective))
+        least = np.minimum.reduceat(tables.values, tables.ptr[:-1])
+        known = np.abs(least).sum() + (objective - least.sum())
+        rounding = np.where(self.tight, known, np.abs(objective))
         return np.asarray(objective - self.bound <= SPENDING_ROUNDING * rounding + slopes)
+
+
+def above_least(tables: BudgetTables) -> tuple[Array, float]:
+    """Return what each entry is above the least of its table, and the sum of the least ones.
+
+    Sums of the former keep the digits in which choices differ, however large all losses of a
+    table are.
+
+    Parameters
+    ----------
+    tables : BudgetTables
+        With N entries.
+
+    Returns
+    -------
+    excess : array of shape (N,)
+        Each >= 0.
+    least : float
+    """
+    least = np.minimum.reduceat(tables.values, tables.ptr[:-1])
+    return tables.values - np.repeat(least, np.diff(tables.ptr)), math.fsum(least.tolist())
 
 
 def solve_dual(problem: BudgetTables, last: int) -> BudgetDual:
@@ -209,8 +243,8 @@ def solve_dual(problem: BudgetTables, last: int) -> BudgetDual:
     -------
     BudgetDual
     """
-    none = float(problem.values[problem.ptr[:-1]].sum())
-    return BudgetDual.beyond(steepest_first(problem), 0, 0, none, last)
+    none = math.fsum(problem.values[problem.ptr[:-1]].tolist())
+    return BudgetDual.beyond(steepest_first(problem), 0, 0, none, above_least(problem)[1], last)
 
 
 @cache

@@ -62,6 +62,7 @@ class KnapsackDP(BudgetBackend):
         control: Control,
     ) -> Result:
         with control.uncounted():
+            from ..budgets.exact_path import losses_cancel, sums_of_losses
             from ..budgets.hull import solve_dual, warm_up
 
             prepare(warm_up)
@@ -84,16 +85,19 @@ class KnapsackDP(BudgetBackend):
                 break
         else:
             limit = None
-        # Nodes that a limit left out get no neighbours.
-        objective = value + tables.values[tables.ptr[len(choices) : -1]].sum()
         dual = solve_dual(tables, last)
+        # Nodes that a limit left out get no neighbours.
+        changes = CountChanges.from_columns(last + 1, list(_backtrack(choices, last)))
+        objective = value + tables.values[tables.ptr[len(choices) : -1]].sum()
+        if losses_cancel(tables, objective):
+            objective = sums_of_losses(tables, changes)
         bound = objective if limit is None else np.minimum(dual.bound, objective)
         path = BudgetPath(
             budgets=np.arange(last + 1),
             objective=objective,
             bound=bound,
-            certified=dual.certifies(objective, float(np.abs(tables.values).sum())),
-            changes=CountChanges.from_columns(last + 1, list(_backtrack(choices, last))),
+            certified=dual.certifies(objective, tables),
+            changes=changes,
             nodes=J,
             stopped_by="budget" if limit is None else limit.value,
         )

@@ -75,3 +75,33 @@ def test_large_programs_run_in_a_child(monkeypatch):
     apart = sparseopt.solve(problem, backend="highs-knapsack", budget=3)
     assert apart.verdict is Verdict.VERIFIED, apart.check_messages
     np.testing.assert_allclose(apart.path.objective, here.path.objective, rtol=1e-12)
+
+
+def beside_large_losses(seed: int, large: list[float]) -> BudgetTables:
+    rng = np.random.default_rng(seed)
+    return BudgetTables([large, *rng.normal(size=(4, 4))])
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("size", [1e9, 1e12, 1e18])
+@pytest.mark.parametrize("large", [[1.0, 1.0, 1.0], [1.0, 0.0, 0.0], [1.0, 0.999, 0.3]])
+@pytest.mark.parametrize("backend", ["highs-knapsack", "knapsack-dp"])
+def test_choices_beside_much_larger_losses_are_optimal(backend, large, size, seed):
+    problem = beside_large_losses(seed, [size * loss for loss in large])
+    exact = sparseopt.solve(problem, backend="l0-tables").path
+    result = sparseopt.solve(problem, backend=backend)
+    assert result.status is Status.OPTIMAL
+    assert result.verdict is Verdict.VERIFIED, result.check_messages
+    # A few units in the last place of the largest loss at each budget.
+    rounding = 8.0 * np.spacing(np.abs(exact.objective))
+    assert (np.abs(result.path.objective - exact.objective) <= rounding).all()
+
+
+def test_highs_calls_nothing_optimal_that_its_tolerances_leave_open():
+    # At budget 1 the losses of 1e12 cancel, but none of the choices can be left out.
+    problem = BudgetTables([[1e12, 5e11, -1e12], [-5e11], [0.7, 0.4, 0.3], [1.0, 0.8]])
+    result = sparseopt.solve(problem, backend="highs-knapsack")
+    assert result.status is Status.CONVERGED
+    assert result.verdict is Verdict.VERIFIED, result.check_messages
+    optimum = sparseopt.solve(problem, backend="l0-tables").path.objective
+    assert (result.path.bound <= optimum).all()
