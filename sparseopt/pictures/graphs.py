@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from sparseopt.errors import ParamError
 from sparseopt.pictures.style import axes, palette
-from sparseopt.problems.base import Array
+from sparseopt.problems.base import Array, check_indices
 from sparseopt.selection.graphs.choice import GraphSelection
 from sparseopt.selection.graphs.roc import ROC
 
@@ -75,6 +75,8 @@ def plot_graph(
     names : sequence of d str, optional
         Of the nodes, written beside them.
     """
+    check_indices("graph", graph)
+    check_indices("truth", truth)
     matrix = sp.csr_array(graph)
     d = matrix.shape[0]
     if coordinates is None:

@@ -272,7 +272,7 @@ def as_matrix(field: str, value: Any, *, allow_sparse: bool = False) -> Any:
     """
     if is_sparse(value):
         if not allow_sparse:
-            raise ProblemError(f"{field} is sparse; expected a dense array ({field}.toarray())")
+            _numeric(field, value)
         matrix = _frozen_csr(field, value)
         _check_finite(field, matrix.data)
         if 0 in matrix.shape:
@@ -328,6 +328,31 @@ def is_sparse(value: object) -> bool:
     bool
     """
     return "scipy.sparse" in sys.modules and bool(sp.issparse(value))
+
+
+def check_indices(field: str, value: Any) -> None:
+    """Raise a ProblemError where a sparse matrix stores entries outside its shape.
+
+    scipy.sparse itself checks that when it is given a matrix's arrays, and not for what they become
+    later; its conversions write wherever an index points.
+
+    Parameters
+    ----------
+    field : str
+        The name of the field, for messages.
+    value : scipy.sparse matrix, or anything else, which passes
+    """
+    if not is_sparse(value):
+        return
+    if value.format == "coo":
+        _check_places(field, "coords", zip(value.coords, value.shape, strict=True))
+    elif value.format in ("csr", "csc", "bsr"):
+        m, n = value.shape if value.ndim == 2 else (1, *value.shape)
+        if value.format == "bsr":
+            m, n = m // value.blocksize[0], n // value.blocksize[1]
+        rows, columns = (n, m) if value.format == "csc" else (m, n)
+        _check_pointers(field, value, rows)
+        _check_places(field, "indices", [(value.indices, columns)])
 
 
 def freeze(array: Array, given: object) -> Array:
@@ -415,6 +440,8 @@ def unmasked(field: str, value: Any) -> Any:
 
 
 def _numeric(field: str, value: object) -> Array:
+    if is_sparse(value):
+        raise ProblemError(f"{field} is sparse; expected a dense array ({field}.toarray())", field)
     value = unmasked(field, value)
     try:
         array = np.asarray(_without_missing_type(value))
@@ -457,6 +484,30 @@ def _first_that_is_no_number(field: str, array: Array, names: Sequence[Any]) -> 
     return ""
 
 
+def _check_places(field: str, name: str, axes: Iterable[tuple[Array, int]]) -> None:
+    """Raise a ProblemError where an index of an axis is not within its length."""
+    for index, length in axes:
+        wrong = np.flatnonzero((index < 0) | (index >= length))
+        if len(wrong):
+            raise ProblemError(
+                f"{field}.{name} has {index[wrong[0]]}; expected 0 to {length - 1}, as the shape "
+                "of the sparse matrix says: build it anew from its entries, with the right shape",
+                field,
+            )
+
+
+def _check_pointers(field: str, matrix: Any, rows: int) -> None:
+    """Raise a ProblemError unless indptr rises from 0 to no more than there are entries."""
+    ptr, stored = np.asarray(matrix.indptr), min(len(matrix.indices), len(matrix.data))
+    if len(ptr) != rows + 1 or ptr[0] != 0 or ptr[-1] > stored or (ptr[1:] < ptr[:-1]).any():
+        raise ProblemError(
+            f"{field}.indptr has {len(ptr)} entries from {ptr[:1].sum()} to {ptr[-1:].sum()}; "
+            f"expected {rows + 1} that rise from 0 to {stored}, the number of entries that the "
+            "sparse matrix stores: build it anew from its entries",
+            field,
+        )
+
+
 def _parts(matrix: sp.csr_array) -> tuple[Array, Array, Array]:
     return matrix.data, matrix.indices, matrix.indptr
 
@@ -466,6 +517,7 @@ def _frozen_csr(field: str, value: Any) -> sp.csr_array:
     if getattr(value, _OURS, False) and not any(part.flags.writeable for part in _parts(value)):
         ours: sp.csr_array = value
         return ours
+    check_indices(field, value)
     matrix = sp.csr_array(value, copy=True)
     matrix.data = _as_float(field, matrix.data)
     if not matrix.has_canonical_format:

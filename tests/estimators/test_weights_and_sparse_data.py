@@ -194,6 +194,21 @@ def test_sparse_data_are_as_dense_ones(name):
             np.testing.assert_allclose(found, expected, rtol=1e-7, atol=1e-7)
 
 
+@pytest.mark.parametrize("name", SPARSE)
+def test_sparse_data_outside_their_shape_are_refused(name):
+    model, data, target = SPARSE[name]
+    wrong = sp.csr_array(data)
+    wrong.indices[1] = data.shape[1] + 3
+    fitted = clone(model).fit(data, target)
+    message = r"X.indices has .*; expected 0 to .* build it anew"
+    with pytest.raises(ValueError, match=message):
+        clone(model).fit(wrong, target)
+    for method in ("predict", "transform"):
+        if hasattr(fitted, method):
+            with pytest.raises(ValueError, match=message):
+                getattr(fitted, method)(wrong)
+
+
 def test_clime_scores_sparse_data_as_dense_ones():
     data = np.where(np.random.default_rng(0).random(WINE.shape) < 0.3, 0.0, WINE)
     model = CLIME(lam=0.1).fit(data)

@@ -29,14 +29,14 @@ from sklearn.model_selection import check_cv
 from sklearn.utils import ClassifierTags
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from sparseopt.api import solve
 from sparseopt.backend import Progress
 from sparseopt.cards import NamedValues
 from sparseopt.errors import ParamError
 from sparseopt.estimators.common.columns import given_names, names_of, spread
-from sparseopt.estimators.common.observations import SparseData, by_rows, weights_of
+from sparseopt.estimators.common.observations import SparseData, validated, weights_of
 from sparseopt.names import with_intercept_name
 from sparseopt.params import SolveParams
 from sparseopt.paths.parametric import ParametricPath
@@ -169,7 +169,7 @@ class LinearPrediction(_SparseCoefficients, RegressorMixin):  # type: ignore[mis
     def predict(self, X: Any) -> Array:
         """Return X coef_' + intercept_, shape (n,), or (n, q) for several responses."""
         check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, order="C", reset=False)
+        X = validated(self, X, reset=False)
         return np.asarray(X @ self.coef_.T + self.intercept_)
 
 
@@ -209,9 +209,7 @@ class TwoClasses(NeedsTarget, SparseData):
         ValueError
             When there are not two classes.
         """
-        X, y = validate_data(
-            self, X, y, accept_sparse="csr", dtype=np.float64, order="C", ensure_min_samples=2
-        )
+        X, y = validated(self, X, y, ensure_min_samples=2)
         check_classification_targets(y)
         self.classes_, place = np.unique(y, return_inverse=True)
         count = len(self.classes_)
@@ -220,7 +218,7 @@ class TwoClasses(NeedsTarget, SparseData):
             raise ValueError(
                 f"Only binary classification is supported. {type(self).__name__} was given {found}"
             )
-        return by_rows(X), place
+        return X, place
 
 
 def refuse_one_class(labels: Array, counts: Array | None = None) -> None:
@@ -246,7 +244,7 @@ class LinearClassification(_SparseCoefficients, TwoClasses, ClassifierMixin):  #
     def decision_function(self, X: Any) -> Array:
         """Return X coef_ + intercept_, shape (n,): positive for the second class."""
         check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, order="C", reset=False)
+        X = validated(self, X, reset=False)
         return np.asarray(X @ self.coef_[0] + self.intercept_[0])
 
     def predict(self, X: Any) -> Array:
@@ -398,17 +396,8 @@ class PathEstimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
 
     def _read(self, X: Any, y: Any) -> tuple[Array, Array]:
         """Validate the data: one dtype and one layout, so that no new code is compiled."""
-        X, y = validate_data(
-            self,
-            X,
-            y,
-            accept_sparse="csr",
-            dtype=np.float64,
-            order="C",
-            y_numeric=True,
-            ensure_min_samples=2,
-        )
-        return by_rows(X), np.ascontiguousarray(y, dtype=np.float64)
+        X, y = validated(self, X, y, y_numeric=True, ensure_min_samples=2)
+        return X, np.ascontiguousarray(y, dtype=np.float64)
 
     def _scales(self, X: Array, counts: Array | None) -> Array:
         """Return the weights of the penalty: the columns' spreads where they are standardised."""

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from sparseopt.estimators.common.columns import LARGEST, as_dense
-from sparseopt.problems.base import Array, is_sparse
+from sparseopt.problems.base import Array, check_indices, is_sparse
 
 NO_TARGET = "no_validation"
 """scikit-learn's word for data without y; None is a y that is missing."""
@@ -25,14 +25,28 @@ class SparseData:
         return tags
 
 
-def by_rows(X: Any) -> Any:
-    """Return validated data, sparse ones by rows as the problems hold them.
+def validated(estimator: Any, *data: Any, **checks: Any) -> Any:
+    """Return X, or X and y, as scikit-learn's validate_data does; sparse X as problems hold them.
 
     Parameters
     ----------
-    X : array or sparse matrix of shape (n, d)
+    estimator : estimator
+    *data
+        X of shape (n, d), maybe sparse, and y where there is one.
+    **checks
+        Of validate_data.
+
+    Raises
+    ------
+    ValueError
+        Also where a sparse X stores entries outside its shape, which scikit-learn lets pass.
     """
-    return sp.csr_array(X) if is_sparse(X) else X
+    check_indices("X", data[0])
+    layout = {"accept_sparse": "csr", "dtype": np.float64, "order": "C"}
+    found = validate_data(estimator, *data, **{**layout, **checks})
+    X, *y = found if len(data) > 1 else (found,)
+    X = sp.csr_array(X) if is_sparse(X) else X
+    return (X, *y) if y else X
 
 
 def weights_of(sample_weight: Any, X: Any) -> Array:
@@ -172,21 +186,15 @@ def observed(
     ------
     ValueError
     """
-    how = {
-        "accept_sparse": "csr",
-        "dtype": np.float64,
-        "order": "C",
-        "ensure_min_samples": least,
-        **checks,
-    }
+    how = {"ensure_min_samples": least, **checks}
     if isinstance(y, str):
-        X, y = validate_data(estimator, X, **how), None
+        X, y = validated(estimator, X, **how), None
     else:
         if numeric:
             _refuse_labels(estimator, y)
-        X, y = validate_data(estimator, X, y, y_numeric=numeric, **how)
+        X, y = validated(estimator, X, y, y_numeric=numeric, **how)
         y = np.ascontiguousarray(y, dtype=np.float64 if numeric else None)
-    X = as_dense(X, type(estimator).__name__) if dense else by_rows(X)
+    X = as_dense(X, type(estimator).__name__) if dense else X
     counts = weights_of(sample_weight, X)
     kept = counts > 0.0
     if kept.all():

@@ -8,11 +8,11 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils._param_validation import HasMethods, Interval
-from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+from sklearn.utils.validation import check_array, check_is_fitted
 
 from sparseopt.api import solve
 from sparseopt.estimators.common.columns import as_dense, standardised
-from sparseopt.estimators.common.observations import SparseData, observed, repeated
+from sparseopt.estimators.common.observations import SparseData, observed, repeated, validated
 from sparseopt.problems.base import Array, Problem, is_sparse
 
 
@@ -65,7 +65,7 @@ class ComponentsTransformer(
     def transform(self, X: Any) -> Array:
         """Return the coordinates in the subspace, shape (n, n_components)."""
         check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, order="C", reset=False)
+        X = validated(self, X, reset=False)
         along = (self.components_ / getattr(self, "scale_", 1.0)).T
         if is_sparse(X):
             return np.asarray(X @ along - self.mean_ @ along)
@@ -73,7 +73,7 @@ class ComponentsTransformer(
 
     def _centred(self, X: Any) -> Array:
         check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, order="C", reset=False)
+        X = validated(self, X, reset=False)
         X = as_dense(X, type(self).__name__)
         return np.asarray((X - self.mean_) / getattr(self, "scale_", 1.0))
 

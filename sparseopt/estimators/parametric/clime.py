@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import _fit_context
 from sklearn.covariance import log_likelihood
 from sklearn.utils._param_validation import StrOptions
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from sparseopt.estimators.common.base import PathEstimator, trusted_down_to
 from sparseopt.estimators.common.columns import (
@@ -17,7 +17,7 @@ from sparseopt.estimators.common.columns import (
     location_and_scale,
     refuse_constants,
 )
-from sparseopt.estimators.common.observations import NO_TARGET, SparseData, by_rows, observed
+from sparseopt.estimators.common.observations import NO_TARGET, SparseData, observed, validated
 from sparseopt.problems.base import Array
 from sparseopt.problems.parametric import networks
 from sparseopt.result import Verdict
@@ -143,8 +143,8 @@ class CLIME(SparseData, PathEstimator):
     def score(self, X: Any, y: Any = None) -> float:
         """Return the mean Gaussian log-likelihood of data, minus infinity if not definite."""
         check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, order="C", reset=False)
+        X = validated(self, X, reset=False)
         if np.linalg.eigvalsh(self.precision_)[0] <= 0.0:
             return -np.inf
-        S = covariance(by_rows(X), np.ones(X.shape[0]), self.location_[None])
+        S = covariance(X, np.ones(X.shape[0]), self.location_[None])
         return float(log_likelihood(S, self.precision_))

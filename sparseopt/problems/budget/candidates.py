@@ -12,7 +12,7 @@ import numpy as np
 
 from sparseopt.errors import ProblemError
 from sparseopt.installed import Deferred
-from sparseopt.problems.base import Array, unmasked
+from sparseopt.problems.base import Array, check_indices, unmasked
 
 if TYPE_CHECKING:
     import scipy.sparse as sp
@@ -126,6 +126,7 @@ class Candidates:
     @classmethod
     def from_adjacency(cls, adjacency: Any, coordinates: Any = None) -> Self:
         """Take the nonzero entries of a d x d scipy.sparse matrix; its diagonal is ignored."""
+        check_indices("candidates", adjacency)
         matrix = sp.csr_array(adjacency, copy=True)
         if matrix.shape[0] != matrix.shape[1]:
             raise ProblemError(

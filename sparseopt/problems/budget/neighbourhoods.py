@@ -405,6 +405,8 @@ def _matrix(given: Any) -> Any:
             given = np.load(given, mmap_mode="r", allow_pickle=False)
         except (OSError, ValueError) as error:
             raise ProblemError(f"X cannot be read from {given}: {error}", "X") from None
+    if is_sparse(given):
+        raise ProblemError("X is sparse; expected a dense array (X.toarray())", "X")
     X = given if isinstance(given, ColumnBlocks) else np.asanyarray(unmasked("X", given))
     if X.dtype.kind not in "biuf":
         raise ProblemError(f"X has the type {X.dtype}; expected real numbers", "X")

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from sparseopt.errors import ParamError
 from sparseopt.paths.graph import GraphPath, Rule
-from sparseopt.problems.base import Array
+from sparseopt.problems.base import Array, check_indices
 from sparseopt.verbs import borrows
 
 if TYPE_CHECKING:
@@ -140,6 +140,7 @@ def roc(
     True
     """
     d = path.candidates.nodes
+    check_indices("truth", truth)
     true = sp.csr_array(truth, dtype=bool)
     if true.shape != (d, d):
         raise ParamError(f"truth has shape {true.shape}; expected ({d}, {d})")
