@@ -324,6 +324,20 @@ class Control:
             self.excluded += time.perf_counter() - begin - (self._waited - before)
 
 
+def check_listener(on_progress: object) -> None:
+    """Raise a ParamError unless a listener of a long work can be called, or is None.
+
+    Parameters
+    ----------
+    on_progress : object
+    """
+    if on_progress is not None and not callable(on_progress):
+        raise ParamError(
+            f"on_progress is {shown(on_progress)}; expected a function that is called with each "
+            "report, such as print, or None"
+        )
+
+
 class Backend(ABC):
     """A solver behind the common interface.
 
@@ -428,6 +442,7 @@ class Backend(ABC):
         self._check_question(problem, params)
         if cancel is not None and not isinstance(cancel, Cancel):
             raise ParamError(f"cancel must be a sparseopt.Cancel, got {shown(cancel)}")
+        check_listener(on_progress)
         control = Control(params=params, on_progress=on_progress, cancel=cancel)
         if warm_start is not None:
             if Feature.WARM_START in self.features:

@@ -18,12 +18,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sparseopt.api import solve
+from sparseopt.backend import check_listener
 from sparseopt.checking.parametric.segments.columns import check_columns
 from sparseopt.checking.report import CheckReport, Findings
 from sparseopt.errors import BackendError, ParamError, ProblemError
 from sparseopt.installed import Deferred
 from sparseopt.io.fields import Fields
-from sparseopt.io.files import naming, open_read, replacing
+from sparseopt.io.files import file_name, naming, open_read, replacing
 from sparseopt.io.header import checked_version
 from sparseopt.io.pieces import packed, read_piece
 from sparseopt.io.strict_json import dumps, loads_object
@@ -110,6 +111,7 @@ def solve_in_blocks(
     ...     print(store.blocks, store.columns[69].knots[0], store.check(clime(d=70)).verdict.value)
     [(0, 64), (64, 70)] 1.0 verified
     """
+    check_listener(on_progress)
     if not isinstance(problem, ColumnwiseProblem):
         raise ParamError(f"a {problem.kind} does not fall apart into columns, as CLIME does")
     unknown = sorted(set(question) - set(_QUESTION))
@@ -118,7 +120,7 @@ def solve_in_blocks(
     params = SolveParams(**question, threads=1)
     if block is not None and block < 1:
         raise ParamError(f"block is {block}; expected at least one column")
-    store = _begun(problem, Path(folder), params, block)
+    store = _begun(problem, Path(file_name(folder)), params, block)
     done = sum(last - first for first, last in store.present)
     left = [k for k in range(len(store.blocks)) if not store.file(k).exists()]
     for k, content in _in_blocks(_follow, (params, check), store, problem, left, n_jobs, joblib):
@@ -261,7 +263,8 @@ class PathStore:
     """
 
     def __init__(self, folder: str | PathLike[str]) -> None:
-        self.__setstate__((Path(folder), _read_header(Path(folder) / _FILE)))
+        folder = Path(file_name(folder))
+        self.__setstate__((folder, _read_header(folder / _FILE)))
 
     def __getstate__(self) -> tuple[Path, dict[str, Any]]:
         # a worker on another machine may not see the folder
@@ -362,6 +365,7 @@ class PathStore:
         CheckReport
             `verified` when all columns are there and proven.
         """
+        check_listener(on_progress)
         findings = Findings()
         own = problem.kind, problem.fingerprint()
         if (self.header["kind"], self.header["instance"]) != own:

@@ -8,6 +8,7 @@ import numpy as np
 
 from sparseopt import generators
 from sparseopt.api import solve
+from sparseopt.backend import check_listener
 from sparseopt.compiling import Mode, override
 from sparseopt.errors import ParamError
 from sparseopt.families import families
@@ -43,6 +44,7 @@ def warm_up(
     >>> import sparseopt
     >>> sparseopt.warm_up("dantzig-selector")
     """
+    check_listener(on_progress)
     samples = _samples([kinds] if isinstance(kinds, str) else kinds)
     with override(Mode.NOW):
         for number, (kind, (name, settings)) in enumerate(samples.items()):

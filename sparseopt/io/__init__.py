@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib import import_module
-from os import PathLike, fspath
+from os import PathLike
 from typing import Any
 
 from sparseopt.errors import ProblemError
+from sparseopt.io.files import file_name
 from sparseopt.problems import Problem
 from sparseopt.result import Result
 
@@ -42,7 +43,7 @@ def _format(path: str | PathLike[str]) -> str:
     ProblemError
         For an unknown ending.
     """
-    name = fspath(path).lower()
+    name = file_name(path).lower()
     for ending, known in _FORMATS.items():
         if name.endswith(ending):
             return known
@@ -148,7 +149,7 @@ def read_header(path: str | PathLike[str], *, b_bar: str | None = None) -> dict[
     ProblemError
         As :func:`load_problem` and :func:`load_result`.
     """
-    if fspath(path).lower().endswith(".json"):
+    if file_name(path).lower().endswith(".json"):
         from sparseopt.io.results import read_result_header
 
         return read_result_header(path)

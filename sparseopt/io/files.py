@@ -35,6 +35,33 @@ def expansion_limit(compressed: int) -> int:
     return min(MAX_BYTES, max(FLOOR_BYTES, LARGEST_RATIO * compressed))
 
 
+def file_name(path: object) -> str:
+    """Return the name of a file as text.
+
+    Parameters
+    ----------
+    path : str or path
+
+    Raises
+    ------
+    ProblemError
+        When it is something else, or text that names no file.
+    """
+    name = os.fspath(path) if isinstance(path, PathLike) else path
+    if not isinstance(name, str):
+        raise ProblemError(
+            f"the file is {name!r:.80}, of the type {type(name).__name__}; expected its name as "
+            "text, or a pathlib.Path (os.fsdecode makes text of bytes)"
+        )
+    try:
+        os.fsencode(name)
+    except UnicodeEncodeError as error:
+        raise ProblemError(f"the name {name!r:.80} is no text: it has a lone surrogate") from error
+    if "\0" in name:
+        raise ProblemError(f"the name {name!r:.80} has a zero byte, which no file's name may have")
+    return name
+
+
 @contextmanager
 def open_read(path: str | PathLike[str]) -> Iterator[BinaryIO]:
     """Open a regular file for reading.
@@ -52,7 +79,7 @@ def open_read(path: str | PathLike[str]) -> Iterator[BinaryIO]:
     ProblemError
         When it is missing, a directory, a device, or not readable.
     """
-    target = Path(path)
+    target = Path(file_name(path))
     if not target.exists():
         raise ProblemError(f"{path}: there is no such file")
     if target.is_dir():
@@ -87,7 +114,7 @@ def replacing(path: str | PathLike[str]) -> Iterator[BinaryIO]:
         When the folder is missing or not writable, or the disk is full.
     """
     # Through a link to the file itself: os.replace would put a file in the link's place.
-    target = Path(os.path.realpath(path))
+    target = Path(os.path.realpath(file_name(path)))
     if target.exists() and not target.is_file():
         what = "a directory" if target.is_dir() else "not a regular file"
         raise ProblemError(f"{path} cannot be written: it is {what}")

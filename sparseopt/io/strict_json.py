@@ -30,7 +30,10 @@ def dumps(value: Any, *, ascii_only: bool = False) -> str:
         When the value holds something that JSON cannot.
     """
     try:
-        return json.dumps(value, allow_nan=False, ensure_ascii=ascii_only, separators=(", ", ": "))
+        text = json.dumps(value, allow_nan=False, ensure_ascii=ascii_only, separators=(", ", ": "))
+        # A lone surrogate is no text that a file in UTF-8 could hold.
+        text.encode("utf-8")
+        return text
     except (TypeError, ValueError) as error:
         raise ProblemError(f"this cannot be written as JSON: {error}") from error
 

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
+
 from sparseopt.cards import Card
+from sparseopt.errors import ParamError
+from sparseopt.params import shown
 from sparseopt.problems.base import Array
 
 if TYPE_CHECKING:
@@ -48,6 +54,22 @@ class PathResult(Card, ABC):
         knots = self.knots
         ends = f"{knots[0]:.6g} to {knots[-1]:.6g}" if len(knots) else None
         return {"knots": len(knots), self.parameter: ends, "stopped_by": self.stopped_by}
+
+    def _number(self, value: object) -> float:
+        """Return a value of the parameter that a caller asks about.
+
+        Raises
+        ------
+        ParamError
+            When it is not one number.
+        """
+        if isinstance(value, Real) or (isinstance(value, np.ndarray) and value.shape == ()):
+            with suppress(TypeError, ValueError, OverflowError):
+                return float(value)
+        one_by_one = ""
+        if isinstance(value, Iterable) and not isinstance(value, str | bytes):
+            one_by_one = ": ask for several values one by one, [path.at(value) for value in values]"
+        raise ParamError(f"{self.parameter} is {shown(value)}; expected one number{one_by_one}")
 
     @abstractmethod
     def at(self, value: float) -> Any:

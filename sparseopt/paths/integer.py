@@ -73,8 +73,9 @@ class IntegerPath(PathResult):
 
     def _place(self, value: float) -> int:
         knots = self.knots
-        place = int(np.searchsorted(knots, value))
-        if place == len(knots) or knots[place] != value:
+        asked = self._number(value)
+        place = int(np.searchsorted(knots, asked))
+        if place == len(knots) or knots[place] != asked:
             raise ParamError(
                 f"{self.parameter} = {value} is not on the path, which has the integers from "
                 f"{int(knots[0])} to {int(knots[-1])}"

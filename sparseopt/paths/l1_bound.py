@@ -149,7 +149,7 @@ class L1BoundPath(PathResult):
 
     def _knot(self, bound: float) -> int:
         """Return the last knot <= t."""
-        t = float(bound)
+        t = self._number(bound)
         if math.isnan(t) or t < 0.0:
             raise ParamError(f"the bound is {bound!r}; expected a number >= 0")
         end, lam = float(self.knots[-1]), float(self.path.low[-1])

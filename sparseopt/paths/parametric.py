@@ -199,7 +199,7 @@ class ParametricPath(PathResult):
 
     def _segment(self, lam: float, side: Literal["above", "below"]) -> int:
         top, end = float(self.high[0]), float(self.low[-1])
-        if not end <= lam <= top:
+        if not end <= self._number(lam) <= top:
             raise ParamError(f"lam={lam} lies outside the path, which covers [{end:g}, {top:g}]")
         # low is decreasing: the first segment with low <= lam is the one above a knot.
         s = int(np.searchsorted(-self.low, -lam, side="left"))
@@ -255,7 +255,7 @@ class GridPath(PathResult):
     kind: ClassVar[str] = "grid"
 
     def _row(self, lam: float) -> int:
-        hits = np.flatnonzero(self.knots == lam)
+        hits = np.flatnonzero(self.knots == self._number(lam))
         if len(hits) == 0:
             raise ParamError(f"lam={lam} is not on the grid {self.knots.tolist()}")
         return int(hits[0])

@@ -76,7 +76,7 @@ class QuantilePath(PathResult):
         ParamError
             When the level is not between 0 and 1.
         """
-        if not 0.0 < quantile < 1.0:
+        if not 0.0 < self._number(quantile) < 1.0:
             raise ParamError(f"quantile is {quantile!r}; expected a level between 0 and 1")
         return int(np.searchsorted(self.levels, quantile)) - 1
 

@@ -238,6 +238,15 @@ def as_names(given: object, length: int) -> list[str] | None:
         raise ProblemError(f"names is {given!r:.80}; expected a list of {length} strings", "names")
     if len(names) != length:
         raise ProblemError(f"names has {len(names)} entries; expected {length}", "names")
+    for place, name in enumerate(names):
+        try:
+            name.encode("utf-8")
+        except UnicodeEncodeError as error:
+            raise ProblemError(
+                f"names[{place}] is {name!r:.80}, with a lone surrogate that no file can hold; "
+                "expected text: decode names from bytes without errors='surrogateescape'",
+                "names",
+            ) from error
     return [str(name) for name in names]
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from sparseopt.backend import Backend, Progress
+from sparseopt.backend import Backend, Progress, check_listener
 from sparseopt.errors import ParamError
 from sparseopt.problems.base import Array, Problem
 from sparseopt.result import Result
@@ -208,6 +208,7 @@ def cross_validate(
     >>> bool(cv.lam_min <= cv.lam_1se), cv.support.tolist()
     (True, [0, 3])
     """
+    check_listener(on_progress)
     if rule not in ("min", "1se"):
         raise ParamError(f"rule is {rule!r}; expected 'min' or '1se'")
     chosen = _loss(problem, loss)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from sparseopt.backend import Backend, Progress
+from sparseopt.backend import Backend, Progress, check_listener
 from sparseopt.cards import Card, NamedValues
 from sparseopt.errors import ParamError
 from sparseopt.problems.base import Array, Problem
@@ -293,6 +293,7 @@ def stability_selection(
     >>> stability_selection(DantzigSelector(X, y), pairs=10).support.tolist()
     [0, 3]
     """
+    check_listener(on_progress)
     if not all(hasattr(problem, name) for name in ("X", "y", "weights")):
         raise ParamError(
             f"stability selection splits the observations of X and y; a {problem.kind} has none: "

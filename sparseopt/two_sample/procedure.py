@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 
 from sparseopt.api import with_verdict
-from sparseopt.backend import Progress
+from sparseopt.backend import Progress, check_listener
 from sparseopt.errors import ParamError, ProblemError
 from sparseopt.problems.base import Array
 from sparseopt.problems.twosample.statistics.two_samples import TwoSample
@@ -123,6 +123,7 @@ def two_sample_test(
     ----------
     Wang, Dey, Xie: Variable selection for kernel two-sample tests, algorithm 1.
     """
+    check_listener(on_progress)
     method = Method(
         selection, kernel, bandwidth, c, backend, options, time_limit, seed, on_progress, signs
     )

@@ -35,8 +35,16 @@ from sparseopt import (
 )
 from sparseopt.backend import Control, Progress
 from sparseopt.families import families
-from sparseopt.problems import STRS
+from sparseopt.path_store import solve_in_blocks
+from sparseopt.problems import CLIME, STRS, Candidates, DantzigSelector, L0GraphicalModel
 from sparseopt.registry import get_backend
+from sparseopt.selection import (
+    cross_validate,
+    graph_cross_validate,
+    graph_stability,
+    stability_selection,
+)
+from sparseopt.two_sample import two_sample_test
 
 
 def press_ctrl_c(times: int = 1, every: float = 0.05) -> threading.Thread:
@@ -135,6 +143,26 @@ def test_a_listener_that_returns_false_ends_the_solve_and_no_other_value_does():
 
     result = sparseopt.solve(PROBLEM, backend=Scripted(_patient), on_progress=enough)
     assert (result.limit, len(seen)) == (Limit.INTERRUPTED, 3)
+
+
+@pytest.mark.parametrize("listener", [3, "print", [print]])
+def test_a_listener_that_cannot_be_called_is_refused_before_any_work(listener, tmp_path):
+    X = np.random.default_rng(0).normal(size=(20, 4))
+    graph = L0GraphicalModel(X, Candidates.window(4, 2))
+    regression = DantzigSelector(X[:, 1:], X[:, 0])
+    calls = [
+        lambda: sparseopt.solve(PROBLEM, on_progress=listener),
+        lambda: sparseopt.warm_up("strs", on_progress=listener),
+        lambda: cross_validate(regression, on_progress=listener),
+        lambda: stability_selection(regression, on_progress=listener),
+        lambda: graph_cross_validate(graph, on_progress=listener),
+        lambda: graph_stability(graph, on_progress=listener),
+        lambda: two_sample_test(X, X, on_progress=listener),
+        lambda: solve_in_blocks(CLIME(np.eye(3)), tmp_path, on_progress=listener),
+    ]
+    for call in calls:
+        with pytest.raises(ParamError, match=r"on_progress is .*; expected a function"):
+            call()
 
 
 @pytest.mark.parametrize("clumsy", [False, True])

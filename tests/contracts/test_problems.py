@@ -448,3 +448,17 @@ def test_verbs_say_what_they_take():
             sparseopt.check(*swapped)
     with pytest.raises(ParamError, match="backends takes a Problem, got DataFrame"):
         sparseopt.backends(pd.DataFrame())
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda names: DantzigSelector(EYE, ONE, names=names),
+        lambda names: L0GraphicalModel(EYE, Candidates.window(2, 1), names=names),
+        lambda names: STRS(EYE, ONE, 1, names=names),
+    ],
+)
+def test_names_that_no_file_can_hold_are_refused(make):
+    with pytest.raises(ProblemError, match=r"names\[1\] is .* with a lone surrogate"):
+        make(["a", "\udce9"])
+    assert make(["a", "\u00e9"]).names == ["a", "\u00e9"]

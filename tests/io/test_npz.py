@@ -6,7 +6,9 @@ import io
 import json
 import os
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,7 +17,7 @@ from io_examples import PROBLEMS, parametric_lp, three_kinks
 
 import sparseopt
 from sparseopt import ProblemError
-from sparseopt.io import load_problem, read_header, save_problem
+from sparseopt.io import load_problem, load_result, read_header, save_problem
 from sparseopt.problems import DantzigSelector, problem_kinds
 
 
@@ -241,3 +243,24 @@ def test_a_file_without_header_says_so(tmp_path: Path) -> None:
     (tmp_path / "c.npz").write_bytes(buffer.getvalue())
     with pytest.raises(ProblemError, match=r"not a \.npz file"):
         load_problem(tmp_path / "c.npz")
+
+
+@pytest.mark.parametrize("name", [b"x.npz", 3, None, ["x.npz"], "\ud800.npz", "a\0.npz"])
+def test_what_names_no_file_is_refused(name: object) -> None:
+    result = sparseopt.solve(DantzigSelector(np.eye(2), np.ones(2)), check=False)
+    calls: list[Callable[[Any], object]] = [
+        sparseopt.load,
+        lambda name: sparseopt.save(parametric_lp(), name),
+        lambda name: sparseopt.save(result, name),
+        read_header,
+        load_result,
+    ]
+    for call in calls:
+        with pytest.raises(ProblemError, match=r"expected its name|is no text|zero byte"):
+            call(name)
+
+
+def test_facts_that_are_no_text_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(ProblemError, match=r"cannot be written as JSON: .* surrogates not allowed"):
+        save_problem(parametric_lp(), tmp_path / "a.npz", name="\ud800")
+    assert list(tmp_path.iterdir()) == []

@@ -26,7 +26,7 @@ from sparseopt.errors import ProblemError
 from sparseopt.io.archive import Archive, open_archive, write_archive
 from sparseopt.io.arrays import collect, encode_array, fill
 from sparseopt.io.fields import Fields
-from sparseopt.io.files import naming, open_read, replacing
+from sparseopt.io.files import file_name, naming, open_read, replacing
 from sparseopt.io.header import checked_version
 from sparseopt.io.results.document import FORMAT, VERSION, decode_result, result_tree
 from sparseopt.io.results.paths import PathFormat, path_schemas
@@ -198,7 +198,7 @@ def read_result_header(path: str | PathLike[str]) -> dict[str, Any]:
 
 
 def _json_path(path: str | PathLike[str]) -> Path:
-    target = Path(path)
+    target = Path(file_name(path))
     if target.suffix.lower() != ".json":
         raise ProblemError(
             f"{path}: the ending of a result is .json (.npz and .mps are endings of problems)"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from sparseopt.backend import Backend, Progress
+from sparseopt.backend import Backend, Progress, check_listener
 from sparseopt.errors import ParamError, ProblemError
 from sparseopt.paths.graph import GraphPath
 from sparseopt.problems.base import Array, Problem
@@ -142,6 +142,7 @@ def graph_cross_validate(
     >>> chosen.budget_1se <= chosen.budget == chosen.budget_min
     True
     """
+    check_listener(on_progress)
     model = graph_model(problem)
     if rule not in ("min", "1se"):
         raise ParamError(f"rule is {rule!r}; expected 'min' or '1se'")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse as sp
 
-from sparseopt.backend import Backend, Progress
+from sparseopt.backend import Backend, Progress, check_listener
 from sparseopt.cards import Card
 from sparseopt.errors import ParamError, ProblemError
 from sparseopt.paths.graph import GraphPath, Rule
@@ -180,6 +180,7 @@ def graph_stability(
     >>> bool((found.graph() > sample.graph).nnz <= 2 * found.bound)
     True
     """
+    check_listener(on_progress)
     model = graph_model(problem)
     if model.sample_weights is not None:
         raise ParamError("halves cannot split an observation of a weight: leave out sample_weights")
