@@ -30,9 +30,11 @@ from sparseopt.problems import (
     Problem,
     QuantileLasso,
     SecondOrderCone,
+    SparseLogisticRegression,
+    SparseRegression,
 )
 
-ONE, EYE = np.ones(2), np.eye(2)
+ONE, EYE, SIGNS = np.ones(2), np.eye(2), np.array([-1.0, 1.0])
 GOOD = {
     DantzigSelector: {"X": np.eye(2), "y": ONE, "weights": ONE, "row_weights": ONE, "scale": "n"},
     LADLasso: {"X": np.eye(2), "y": ONE, "weights": ONE, "fit_intercept": True},
@@ -462,3 +464,16 @@ def test_names_that_no_file_can_hold_are_refused(make):
     with pytest.raises(ProblemError, match=r"names\[1\] is .* with a lone surrogate"):
         make(["a", "\udce9"])
     assert make(["a", "\u00e9"]).names == ["a", "\u00e9"]
+
+
+@pytest.mark.parametrize("kind", [SparseRegression, SparseLogisticRegression])
+def test_an_infinite_bound_is_none(kind):
+    free = kind(EYE, SIGNS, ridge=1.0, bound=np.inf)
+    assert free.bound is None
+    assert free.limit == np.inf
+    assert free.fingerprint() == kind(EYE, SIGNS, ridge=1.0).fingerprint()
+    with pytest.raises(ProblemError, match="neither a ridge nor a bound"):
+        kind(EYE, SIGNS, bound=np.inf)
+    for bound in (np.nan, 0.0, -np.inf):
+        with pytest.raises(ProblemError, match=f"bound is {bound}; expected .* inf or None for no"):
+            kind(EYE, SIGNS, ridge=1.0, bound=bound)

@@ -6,9 +6,10 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.datasets import load_diabetes
 
-from sparseopt.estimators import NeighbourhoodGraph, SparseRegression
+from sparseopt.estimators import NeighbourhoodGraph, SparseLogisticRegression, SparseRegression
 from sparseopt.generators.networks import gaussian_chain
 
 DIABETES = load_diabetes()
@@ -56,6 +57,13 @@ def test_units_do_not_matter_and_constant_columns_are_left_out():
     assert other.objective_ == pytest.approx(one.objective_)
     priced = SparseRegression(k=10, lam0=0.05).fit(X, y)
     assert 1 <= len(priced.support_) < 10
+
+
+@pytest.mark.parametrize("model", [SparseRegression(k=2), SparseLogisticRegression(k=2)])
+def test_an_infinite_bound_is_none(model):
+    X, y = DIABETES.data, DIABETES.target > 150.0
+    free = clone(model).set_params(bound=np.inf).fit(X, y)
+    np.testing.assert_array_equal(free.coef_, model.fit(X, y).coef_)
 
 
 @pytest.mark.parametrize("value", [0.0, 7.0, 0.1])

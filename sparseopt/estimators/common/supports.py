@@ -16,7 +16,7 @@ from sparseopt.result import Result, Verdict, relative_gap
 CONSTRAINTS: dict[str, Any] = {
     "k": [Interval(Integral, 1, None, closed="left")],
     "ridge": [Interval(Real, 0, None, closed="left")],
-    "bound": [Interval(Real, 0, None, closed="neither"), None],
+    "bound": [Interval(Real, 0, None, closed="right"), None],
     "lam0": [Interval(Real, 0, None, closed="left")],
     "backend": [str, HasMethods("solve")],
     "time_limit": [Interval(Real, 0, None, closed="neither"), None],

@@ -40,7 +40,7 @@ class SparseLogisticRegression(LinearClassification, BaseEstimator):  # type: ig
         rho, 1 / (n C) of scikit-learn. Smaller ones shrink less and take longer to prove; 0 needs a
         `bound`.
     bound : float, optional
-        M. Default: none.
+        M. Default: none, as is inf.
     lam0 : float, default 0
         A column has to lower the mean loss by this.
     fit_intercept : bool, default True

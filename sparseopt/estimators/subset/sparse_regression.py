@@ -32,7 +32,7 @@ class SparseRegression(SparseData, LinearPrediction, BaseEstimator):  # type: ig
     ridge : float, default 0.1
         rho. Smaller ones shrink less and take longer to prove; 0 needs a `bound`.
     bound : float, optional
-        M. Default: none.
+        M. Default: none, as is inf.
     lam0 : float, default 0
         A column has to explain twice this share of y's sum of squares.
     fit_intercept : bool, default True

@@ -55,6 +55,8 @@ class SubsetProblem(Problem):
             if isinstance(value, bool) or not isinstance(value, Real):
                 raise ProblemError(f"{name} is {value!r}; expected a number", name)
             self._set(name, float(value))
+        if self.bound == math.inf:
+            self._set("bound", None)
 
     def validate(self) -> None:
         """Check the ranges of the numbers, and the lengths of columns."""
@@ -65,8 +67,10 @@ class SubsetProblem(Problem):
             value = getattr(self, name)
             if not 0.0 <= value < math.inf:
                 raise ProblemError(f"{name} is {value}; expected a finite number >= 0", name)
-        if self.bound is not None and not 0.0 < self.bound < math.inf:
-            raise ProblemError(f"bound is {self.bound}; expected a finite number > 0", "bound")
+        if self.bound is not None and not self.bound > 0.0:
+            raise ProblemError(
+                f"bound is {self.bound}; expected a number > 0, inf or None for no bound", "bound"
+            )
         if self.ridge == 0.0 and self.bound is None:
             raise ProblemError(
                 "there is neither a ridge nor a bound: the convex relaxation of the number of "
@@ -147,7 +151,7 @@ class SparseRegression(SubsetProblem):
     ridge : float, default 0
         :math:`\rho \ge 0`, in the units of a squared column.
     bound : float, optional
-        :math:`M > 0`, in the units of a coefficient; none by default.
+        :math:`M > 0`, in the units of a coefficient; None, the default, and inf are no bound.
     penalty : float, default 0
         :math:`\lambda_0 \ge 0`, the price of each nonzero in the units of the objective. With
         k = p the problem is the l0-penalised one.
