@@ -129,6 +129,7 @@ def solve(
     options : mapping, optional
         Options of the chosen backend.
     warm_start : Result or array, optional
+        A good answer to begin with: finite numbers of the shape of ``result.x``.
     on_progress : callable, optional
         Called with a :class:`~sparseopt.backend.Progress` every fraction of a second. When it
         returns False the solve ends as at Ctrl-C: with the incumbent and ``Limit.INTERRUPTED``.

@@ -18,15 +18,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from sparseopt.backend import Control
 from sparseopt.problems.base import Array
-from sparseopt.result import Result
 
 from .index_sets import complement
+from .warm_start import warm_point
 
 _ROOT_STEPS = 100
 """A guard only: Newton's method on the secular equation takes 4 to 10 steps."""
@@ -298,7 +297,7 @@ def first_incumbent(
         A support to which the best variables are added, one after the other.
     """
     found = refit(A, a, truncations(A, a, d), starts)
-    given = _warm(control.warm_start, len(a))
+    given = warm_point(control.warm_start, len(a))
     if given is not None:
         support = np.sort(np.argsort(-np.abs(given), kind="stable")[:d])
         found = [refit(A, a, support[None])[0], *found]
@@ -317,12 +316,3 @@ def first_incumbent(
             break
         best = max(best, swap(A, a, start, control.limit, seen), key=lambda each: each.value)
     return best
-
-
-def _warm(given: Any, D: int) -> Array | None:
-    """Return the point of a warm start, where it has one of the right length."""
-    point = given.x if isinstance(given, Result) else given
-    if point is None:
-        return None
-    point = np.asarray(point, dtype=float)
-    return point if point.shape == (D,) and np.isfinite(point).all() else None

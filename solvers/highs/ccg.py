@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from sparseopt.backend import Backend, Control, Feature, Option
-from sparseopt.errors import ParamError
 from sparseopt.params import SolveParams
 from sparseopt.problems.base import Array, Problem
 from sparseopt.problems.parametric.columnwise import ColumnwiseProblem
@@ -16,6 +15,7 @@ from sparseopt.problems.parametric.problem import ParametricProblem, PiecewiseLi
 from sparseopt.result import Result
 
 from ..common.outcome import Outcome, Spent
+from ..common.warm_start import warm_vector
 from ..lp.answer import Engine, grid, single
 from ..lp.basis import Solution
 from ..lp.proof import Ended, LPProof
@@ -87,26 +87,11 @@ def _guess(program: PiecewiseLinearProgram, control: Control) -> Guess | None:
         if x is None:
             control.notes.append("the warm start has no point; it was ignored")
             return None
-    theta = _vector("a point", x, program.A.shape[1])
+    theta = warm_vector("a point", x, program.A.shape[1])
     if nu is None:
         return Guess(np.flatnonzero(theta), np.zeros(0, dtype=np.int64))
-    nu = _vector("row multipliers", nu, program.A.shape[0])
+    nu = warm_vector("row multipliers", nu, program.A.shape[0])
     return Guess(np.flatnonzero(theta), np.flatnonzero(nu), theta, nu)
-
-
-def _vector(name: str, given: Any, length: int) -> Array:
-    try:
-        vector = np.asarray(given, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise ParamError(
-            f"warm_start is {type(given).__name__}; expected a Result or an array of {length} "
-            "numbers"
-        ) from error
-    if vector.shape != (length,) or not np.isfinite(vector).all():
-        raise ParamError(
-            f"warm_start has {name} of shape {vector.shape}; expected ({length},), finite numbers"
-        )
-    return vector
 
 
 class ColumnGenerations:

@@ -14,6 +14,7 @@ from sparseopt.problems.subspace.entrywise import L1Subspace, least_absolute
 from sparseopt.problems.subspace.robust import RobustSubspace
 from sparseopt.result import Result, Status
 
+from ..common.warm_start import warm_point
 from .irls import reweight
 from .settings import STALLED
 from .weighted import principal
@@ -72,9 +73,8 @@ class AlternatingRegressions(Backend):
 
 def _starts(problem: L1Subspace, control: Control) -> list[Array]:
     """Return the warm start alone, or principal components and the least Euclidean distances."""
-    warm = control.warm_start
-    if warm is not None:
-        x = np.array(getattr(warm, "x", warm), dtype=float)
+    x = warm_point(control.warm_start, problem.X.shape[1], problem.columns)
+    if x is not None:
         x[:, : problem.k] = np.linalg.qr(problem.basis(x))[0]
         return [x]
     euclidean = RobustSubspace(problem.X, problem.k, centre=problem.centre)

@@ -14,6 +14,7 @@ from sparseopt.problems.subspace.base import CentredSubspace, SubspaceProblem
 from sparseopt.problems.subspace.sufficient import SufficientReduction
 from sparseopt.result import Result, Status
 
+from ..common.warm_start import warm_point
 from .inverse import DIRECTIONS, leading
 from .objectives import lbfgs, objective_of
 from .quasi_newton import Objective
@@ -133,9 +134,10 @@ def _starts(
 
     Random ones contain k of the points, so that points close to a line find it.
     """
-    k, warm = problem.k, control.warm_start
+    k = problem.k
+    warm = warm_point(control.warm_start, problem.X.shape[1], problem.columns)
     if warm is not None:
-        return [np.linalg.qr(problem.basis(getattr(warm, "x", warm)))[0]]
+        return [np.linalg.qr(problem.basis(warm))[0]]
     rng = np.random.default_rng(options["seed"])
     centred = problem.X - problem.X.mean(axis=0)
     known = [leading(problem.X.T @ problem.X, k), leading(centred.T @ centred, k)]

@@ -20,7 +20,7 @@ import numpy as np
 from sparseopt.api import check, solve
 from sparseopt.backend import Backend, Feature, Progress
 from sparseopt.errors import ParamError, ProblemError, SparseOptError, UnsupportedProblem
-from sparseopt.problems.base import Problem
+from sparseopt.problems.base import Array, Problem
 from sparseopt.problems.strs.problem import STRS
 from sparseopt.result import Limit, Result, Status, Verdict
 from sparseopt.testing.cases import Check, ConformanceCase, require
@@ -75,7 +75,8 @@ def behaviour_cases(
             lambda: _deterministic(usual),
         ),
         "warm-start": (
-            "a warm start is used, or ignored with a note; the answer stays the same",
+            "a warm start is used, or ignored with a note; the answer stays the same; where it is "
+            "used, another shape and infinite entries raise ParamError",
             lambda: _warm_start(usual),
         ),
         "one-thread": ("threads=1 gives the same optimum", lambda: _one_thread(usual)),
@@ -191,6 +192,14 @@ def _warm_start(usual: _Usual) -> None:
     noted = any("warm start" in note for note in warm.notes)
     if Feature.WARM_START not in usual.backend.features:
         require(noted, "the warm start was ignored without a note")
+    elif not noted and cold.x is not None:
+        _wrong_warm_starts(usual, np.asarray(cold.x, dtype=float))
+
+
+def _wrong_warm_starts(usual: _Usual, point: Array) -> None:
+    for start in (np.append(point.ravel(), 1.0), np.full(point.shape, np.inf)):
+        error = _raises(ParamError, partial(usual.solve, warm_start=start))
+        require("warm_start" in str(error), f"the message does not name warm_start: {error}")
 
 
 def _one_thread(usual: _Usual) -> None:

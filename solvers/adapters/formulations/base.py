@@ -6,10 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
-import numpy as np
-
 from sparseopt.backend import Control
-from sparseopt.errors import ParamError
 from sparseopt.problems.base import Array, Problem
 from sparseopt.result import Limit, Result, Status
 
@@ -123,31 +120,3 @@ def result_of(
     return Result(
         status=Status.FEASIBLE, limit=limit, x=x, objective=objective, bound=bound, **common
     )
-
-
-def warm_point(given: Any, length: int) -> Array | None:
-    """Return the point of a warm start, a Result or an array.
-
-    Parameters
-    ----------
-    given : Result, array or None
-    length : int
-
-    Returns
-    -------
-    array of shape (length,), or None
-
-    Raises
-    ------
-    ParamError
-        When it has another length or is not finite.
-    """
-    point = given.x if isinstance(given, Result) else given
-    if point is None:
-        return None
-    point = np.asarray(point, dtype=float)
-    if point.shape != (length,) or not np.isfinite(point).all():
-        raise ParamError(
-            f"warm_start has a point of shape {point.shape}; expected ({length},), finite numbers"
-        )
-    return np.asarray(point)

@@ -18,7 +18,8 @@ from sparseopt.problems.budget.tables import BudgetTables
 from sparseopt.result import Result
 
 from ...common.program import Program
-from .base import GAP, Formulation, Solver, result_of, warm_point
+from ...common.warm_start import warm_point
+from .base import GAP, Formulation, Solver, result_of
 
 
 def solve_tables(

@@ -33,7 +33,8 @@ from sparseopt.problems.budget.neighbourhoods import L0GraphicalModel
 from sparseopt.result import Result
 
 from ...common.program import Program
-from .base import GAP, Formulation, Solver, result_of, warm_point
+from ...common.warm_start import warm_point
+from .base import GAP, Formulation, Solver, result_of
 
 _DEPENDENT = 1e-6
 """Smallest eigenvalue of a node's candidates, scaled to unit length, that is taken."""

@@ -18,7 +18,8 @@ from sparseopt.result import Limit, Result, Status
 from ...common.misdp_standard_form import StandardForm, endless_indicators
 from ...common.outcome import Answer, Outcome
 from ...common.program import Cone, IndicatorRow, Program, PSDBlock
-from .base import GAP, Formulation, Solver, result_of, warm_point
+from ...common.warm_start import warm_point
+from .base import GAP, Formulation, Solver, result_of
 
 _NO_OPTIMUM: Mapping[Outcome, Status] = {
     Outcome.INFEASIBLE: Status.INFEASIBLE,

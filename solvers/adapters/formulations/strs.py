@@ -27,7 +27,8 @@ from sparseopt.result import Result
 from ...common.outcome import Answer
 from ...common.program import Program, QuadraticRow
 from ...common.spheres import refit
-from .base import GAP, Formulation, Solver, result_of, warm_point
+from ...common.warm_start import warm_point
+from .base import GAP, Formulation, Solver, result_of
 
 
 def solve_strs(

@@ -31,7 +31,8 @@ from sparseopt.problems.subset.problem import SparseRegression
 from sparseopt.result import Result
 
 from ...common.program import Program
-from .base import GAP, Formulation, Solver, result_of, warm_point
+from ...common.warm_start import warm_point
+from .base import GAP, Formulation, Solver, result_of
 
 _REGULAR = 1e-8
 """Smallest eigenvalue of G, relative to the largest, from which its inverse is used."""

@@ -12,6 +12,7 @@ from sparseopt.problems.misdp.problem import MISDP
 from sparseopt.result import Certificate, Limit, Result, Status
 
 from ...common.misdp_standard_form import StandardForm
+from ...common.warm_start import warm_point
 from ..reductions.merging import Merged
 from ..reductions.propagation import Propagation
 from ..reductions.symmetry import Ordered
@@ -51,7 +52,7 @@ def start_points(search: MISDPSearch, form: StandardForm, merged: Merged | Order
     ----------
     search : MISDPSearch
         Its control has the warm start: a Result or an array of shape (n,) for the problem as it was
-        given. Another shape is ignored with a note, and a note says where nothing was found.
+        given. A note says where nothing was found.
     form : StandardForm
     merged : Merged or Ordered
         What is searched: the standard form with its groups merged, and rows by symmetry.
@@ -62,16 +63,8 @@ def start_points(search: MISDPSearch, form: StandardForm, merged: Merged | Order
         least = merged.down(form.down(least))
         points.offer(least)
         points.complete(np.rint(least[problem.integer]))
-    given = control.warm_start.x if isinstance(control.warm_start, Result) else control.warm_start
-    if given is None:
-        return
-    x = np.asarray(given, dtype=float)
-    shape = form.given.c.shape
-    if x.shape != shape or np.isinf(x).any():
-        control.notes.append(
-            f"the warm start has the shape {x.shape}; expected numbers of shape {shape}, NaN where "
-            "one is not known: it was ignored"
-        )
+    x = warm_point(control.warm_start, len(form.given.c), unknown=True)
+    if x is None:
         return
     x = merged.down(form.down(x))
     whole = problem.integer

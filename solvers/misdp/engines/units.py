@@ -23,6 +23,7 @@ from sparseopt.problems.misdp.problem import MISDP
 from sparseopt.proofs.misdp_standard_form import curvature_unit
 from sparseopt.result import Certificate, Result
 
+from ...common.warm_start import warm_point
 from ..settings import QUADRATIC_POWER, SMALL_POWER, USUAL_POWER
 
 if TYPE_CHECKING:
@@ -125,9 +126,9 @@ class Units:
             return solve(problem, params, options, control, self)
         control.unit, start = self.costs, control.warm_start
         control.params = asked = replace(params, abs_gap=params.abs_gap / self.costs)
-        x = start.x if isinstance(start, Result) else start
-        if x is not None and np.shape(x) == self.columns.shape:
-            control.warm_start = np.asarray(x) / self.columns
+        x = warm_point(start, len(problem.c), unknown=True)
+        if x is not None:
+            control.warm_start = x / self.columns
         try:
             result = solve(self._divided(problem), asked, options, control, self)
         finally:

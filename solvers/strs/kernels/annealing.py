@@ -17,6 +17,7 @@ from sparseopt.problems.twosample.kernel_selection import KernelSelection
 from sparseopt.result import Limit, Result, Status
 
 from ...common.spheres import refit, swap, truncations
+from ...common.warm_start import warm_point
 from ..engines.bnb import SphereBranchAndBound
 from ..settings import PROOF
 from .annealing_search import Annealing, Schedule, Subproblem, sparsest
@@ -279,14 +280,10 @@ def _starts(
 ) -> Iterator[Array]:
     """Yield unit vectors; those with more than d nonzeros are replaced by their model's maximum."""
     D, d = problem.x.shape[1], problem.d
-    given = control.warm_start.x if isinstance(control.warm_start, Result) else control.warm_start
+    given = warm_point(control.warm_start, D)
     if given is not None:
-        point = np.asarray(given, dtype=float)
-        if point.shape == (D,) and np.isfinite(point).all():
-            yield sparsest(point, d)
-            count -= 1
-        else:
-            control.notes.append(f"the warm start has no {D} numbers; it was ignored")
+        yield sparsest(given, d)
+        count -= 1
     if count > 0:
         linear = STRS.from_two_samples(problem.x, problem.y, d, lam=problem.lam)
         A, a = linear.A, linear.linear

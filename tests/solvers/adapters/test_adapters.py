@@ -185,7 +185,7 @@ def test_wrong_settings_are_told(solver, settings):
 
 
 def test_a_warm_start_of_another_length_is_told(solver):
-    with pytest.raises(ParamError, match=r"shape \(3,\); expected \(2,\)"):
+    with pytest.raises(ParamError, match=r"shape \(3,\); expected .* shape \(2,\)"):
         sparseopt.solve(STRS(A=np.eye(2), d=1), backend=solver, warm_start=np.ones(3))
 
 

@@ -12,7 +12,7 @@ from small_misdps import draw, enumerated, faults
 from thorough import first
 
 import sparseopt
-from sparseopt import Limit, Status, Verdict
+from sparseopt import Limit, ParamError, Status, Verdict
 from sparseopt.compiling import Mode, override
 from sparseopt.generators.misdp import k_partitioning, network_design, restricted_isometry
 from sparseopt.generators.random_misdp import random_misdp
@@ -344,9 +344,11 @@ def test_warm_starts_are_the_first_incumbent(backend):
     assert all(progress.objective <= start.objective + 1e-9 for progress in told)
 
 
-def test_warm_starts_of_another_shape_are_told():
-    result = solve(draw(0), warm_start=np.zeros(99))
-    assert any("warm start" in note for note in result.notes)
+@each_engine
+@pytest.mark.parametrize("start", [np.zeros(99), [], "zeros"])
+def test_warm_starts_of_another_shape_are_refused(backend, start):
+    with pytest.raises(ParamError, match=r"warm_start .*; expected .* NaN where one is not known"):
+        solve(draw(0), backend, warm_start=start)
 
 
 # ---- rank one
