@@ -1,8 +1,12 @@
-"""Locks that a fork of the process finds free: the threads that may hold them are not there."""
+"""Locks of threads, which a fork of the process finds free, and of open files.
+
+In a fork the threads that may hold a lock are not there.
+"""
 
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from weakref import WeakSet
 
@@ -38,3 +42,50 @@ def _free_all() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_free_all)
+
+
+def lock_file(number: int, *, wait: bool = True) -> None:
+    """Take the only lock on an open file, against threads and processes that open it, too.
+
+    Closing the file gives it back, and so does the end of the process.
+
+    Parameters
+    ----------
+    number : int
+        Of the open file.
+    wait : bool, default True
+        Whether to wait for one that another holds.
+
+    Raises
+    ------
+    OSError
+        When another has it, or the file system has no locks.
+    """
+    if sys.platform == "win32":
+        import msvcrt
+
+        os.lseek(number, 0, os.SEEK_SET)
+        msvcrt.locking(number, msvcrt.LK_LOCK if wait else msvcrt.LK_NBLCK, 1)
+    else:
+        import fcntl
+
+        fcntl.flock(number, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+
+
+def unlock_file(number: int) -> None:
+    """Give back the lock on an open file, which a fork of the process may have open, too.
+
+    Parameters
+    ----------
+    number : int
+        Of the open file.
+    """
+    if sys.platform == "win32":
+        import msvcrt
+
+        os.lseek(number, 0, os.SEEK_SET)
+        msvcrt.locking(number, msvcrt.LK_UNLCK, 1)
+    else:
+        import fcntl
+
+        fcntl.flock(number, fcntl.LOCK_UN)

@@ -23,6 +23,8 @@ from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 
+from sparseopt.locks import lock_file
+
 logger = logging.getLogger("sparseopt")
 
 CACHE_VARIABLE = "SPARSEOPT_CACHE_DIR"
@@ -213,14 +215,7 @@ def _write(path: Path, content: bytes) -> None:
 def _locked(number: int, wait: bool) -> bool:
     """Lock an open file until it is closed; return whether that was possible."""
     try:
-        if sys.platform == "win32":
-            import msvcrt
-
-            msvcrt.locking(number, msvcrt.LK_LOCK if wait else msvcrt.LK_NBLCK, 1)
-        else:
-            import fcntl
-
-            fcntl.flock(number, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        lock_file(number, wait=wait)
     except OSError:
         return False
     return True

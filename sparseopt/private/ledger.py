@@ -6,7 +6,6 @@ import copy
 import json
 import math
 import os
-import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,6 +14,7 @@ from typing import Any, Self
 
 from sparseopt.errors import ParamError
 from sparseopt.io.strict_json import loads_object
+from sparseopt.locks import lock_file
 from sparseopt.private.audit import audit
 from sparseopt.private.features import as_real
 from sparseopt.private.gaussian import discreteness, with_discreteness
@@ -154,7 +154,7 @@ class Ledger:
         try:
             file = os.open(self.path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o600)
             try:
-                _lock(file)  # of this opening: threads wait for each other, too
+                lock_file(file)  # of this opening: threads wait for each other, too
                 if not os.path.samestat(os.fstat(file), self.path.stat()):
                     raise ParamError(f"{self.path} was replaced by another file; try again")
                 self._read(file)
@@ -212,16 +212,3 @@ def _append(file: int, entry: dict[str, Any]) -> None:
     while line:
         line = line[os.write(file, line) :]
     os.fsync(file)
-
-
-def _lock(file: int) -> None:
-    """Wait for the only lock on an open file; closing it, or a crash, gives the lock back."""
-    if sys.platform == "win32":
-        import msvcrt
-
-        os.lseek(file, 0, os.SEEK_SET)
-        msvcrt.locking(file, msvcrt.LK_LOCK, 1)
-    else:
-        import fcntl
-
-        fcntl.flock(file, fcntl.LOCK_EX)

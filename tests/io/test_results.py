@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import multiprocessing
 import os
+import threading
 from collections.abc import Callable
 from dataclasses import fields
 from importlib import resources
@@ -358,6 +360,28 @@ def test_the_old_arrays_go_when_a_result_is_replaced(tmp_path: Path) -> None:
     assert_equal(other_large_result(), load_result(tmp_path / "r.json"))
     save_result(path_result(), tmp_path / "r.json")
     assert [file.name for file in tmp_path.iterdir()] == ["r.json"]
+
+
+@pytest.mark.parametrize("worker", [threading.Thread, multiprocessing.get_context("spawn").Process])
+def test_of_several_writers_at_once_one_leaves_its_result_whole(
+    worker: Any, tmp_path: Path
+) -> None:
+    path = tmp_path / "r.json"
+    workers = [worker(target=_save_often, args=(path, k)) for k in range(3)]
+    for each in workers:
+        each.start()
+    for each in workers:
+        each.join()
+    result = load_result(path)
+    assert result.notes[0] in ("0", "1", "2")
+    assert len(list(tmp_path.glob("*.arrays.npz"))) == 1
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def _save_often(path: Path, k: int) -> None:
+    for times in range(8):
+        result = path_result(segments=100 + (k + times) % 3, m=9000, p=9500)
+        save_result(result.with_changes(notes=(str(k),)), path)
 
 
 def test_the_arrays_of_another_result_stay(tmp_path: Path) -> None:

@@ -193,7 +193,7 @@ def test_a_release_is_not_entered_in_a_file_that_was_moved_away(tmp_path, monkey
     # Who waited for the lock of a file that is replaced meanwhile would spend what nobody counts.
     path = tmp_path / "l.jsonl"
     ledger, waited = private.Ledger(1.0, 1e-5, path), []
-    inner = ledgers._lock
+    inner = ledgers.lock_file
 
     def lock(file):
         inner(file)
@@ -201,7 +201,7 @@ def test_a_release_is_not_entered_in_a_file_that_was_moved_away(tmp_path, monkey
             waited.append(path.rename(tmp_path / "old.jsonl"))
             private.Ledger(1.0, 1e-5, path)
 
-    monkeypatch.setattr(ledgers, "_lock", lock)
+    monkeypatch.setattr(ledgers, "lock_file", lock)
     with pytest.raises(ParamError, match="was replaced"):
         ledger.add(ONE)
     ledger.add(ONE)

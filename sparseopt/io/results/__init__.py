@@ -3,9 +3,10 @@
 Arrays are inside the document while they are few, else in ``NAME.HASH.arrays.npz`` beside it, which
 the document names with its SHA-256 (HASH is its beginning; version 0.1 wrote ``NAME.arrays.npz``).
 The new arrays are there before the document takes its place, the old ones go afterwards: whatever
-ends the process between leaves the old result or the new one whole. The same result gives the same
-bytes. What is read is checked for types, shapes and ranges; whether a result is *true* is the
-question of :func:`sparseopt.check`.
+ends the process between leaves the old result or the new one whole. Of several that are saved under
+one name at once the last one stays, with its arrays. The same result gives the same bytes. What is
+read is checked for types, shapes and ranges; whether a result is *true* is the question of
+:func:`sparseopt.check`.
 """
 
 from __future__ import annotations
@@ -13,7 +14,10 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import os
 import re
+import sys
+import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from importlib import resources
@@ -31,6 +35,7 @@ from sparseopt.io.header import checked_version
 from sparseopt.io.results.document import FORMAT, VERSION, decode_result, result_tree
 from sparseopt.io.results.paths import PathFormat, path_schemas
 from sparseopt.io.strict_json import dumps, loads_object
+from sparseopt.locks import lock_file, unlock_file
 from sparseopt.problems import Problem
 from sparseopt.problems.base import Array
 from sparseopt.result import Result, relative_gap
@@ -76,19 +81,25 @@ def save_result(result: Result, path: str | PathLike[str]) -> None:
         document = fill(tree, lambda array: encode_array(array, next(names, None)))
         # What is written must be readable: the reader's own checks, before a byte goes out.
         decode_result(loads_object(_text(document), "the document"), entries.__getitem__)
-    before = _arrays_file_of(target)
-    beside = None
+    beside, packed = None, BytesIO()
     if not inline:
-        packed = BytesIO()
         write_archive(packed, entries)
         digest = _sha256(packed)
         beside = target.with_name(f"{target.stem}.{digest[:_HASH]}.arrays.npz")
         document["arrays"] = {"file": beside.name, "sha256": digest}
+    with _alone_in(target.parent):
+        _replace(target, _text(document), beside, packed)
+
+
+def _replace(target: Path, text: bytes, beside: Path | None, packed: BytesIO) -> None:
+    """Write a document and the arrays beside it, and remove those of the result before it."""
+    before = _arrays_file_of(target)
+    if beside is not None:
         with replacing(beside) as stream:
             stream.write(packed.getbuffer())
     try:
         with replacing(target) as stream:
-            stream.write(_text(document))
+            stream.write(text)
     except BaseException:
         if beside is not None and beside != before:
             beside.unlink(missing_ok=True)
@@ -97,6 +108,37 @@ def save_result(result: Result, path: str | PathLike[str]) -> None:
         # The new result is whole, whatever becomes of the file that it does not need.
         with suppress(OSError):
             before.unlink(missing_ok=True)
+
+
+@contextmanager
+def _alone_in(folder: Path) -> Iterator[None]:
+    """Keep other threads and processes from replacing a result in a folder that can be locked.
+
+    Between its look at the arrays of the old result and their end another one could begin to use
+    them, or leave its own behind.
+    """
+    try:
+        number = _opened(folder)
+    except OSError:
+        yield
+        return
+    try:
+        with suppress(OSError):
+            lock_file(number)
+        yield
+    finally:
+        with suppress(OSError):
+            unlock_file(number)
+        os.close(number)
+
+
+def _opened(folder: Path) -> int:
+    """Open a folder, or on Windows, which opens none, a file of the user's that stands for it."""
+    if sys.platform != "win32":
+        return os.open(folder, os.O_RDONLY)
+    name = hashlib.sha256(os.fsencode(folder.resolve())).hexdigest()[:_HASH]
+    lock = Path(tempfile.gettempdir()) / f"sparseopt-{name}.lock"
+    return os.open(lock, os.O_RDWR | os.O_CREAT)
 
 
 def _arrays_file_of(target: Path) -> Path | None:
