@@ -71,8 +71,10 @@ class SolveParams:
         The largest number of nonzeros of a point, >= 1 (:class:`~sparseopt.problems.STRS`), or
         increasing numbers, such as ``range(1, 11)``, for a path over them. Default: the problem's.
     time_limit : float, optional
-        Seconds of wall time for the solve. Imports, compilation and the check that follows are not
-        counted; ``check=False`` leaves the check out.
+        Seconds of wall time for the solve, after which it ends at its next look at the clock: one
+        that is done before that has its whole answer, however small the limit. Imports (also those
+        of a child process, and its start), compilation and the check that follows are not counted;
+        ``check=False`` leaves the check out.
     rel_gap : float, default 1e-6
         Relative gap at which an answer counts as optimal.
     abs_gap : float, default 0.0

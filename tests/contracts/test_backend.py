@@ -608,6 +608,16 @@ def _said(limit):
 # ---- the clock
 
 
+def test_an_answer_that_is_whole_when_the_time_is_over_stays_whole():
+    result = sparseopt.solve(PROBLEM, backend=Scripted(optimal), time_limit=1e-9, check=False)
+    assert (result.status, result.limit) == (Status.OPTIMAL, None)
+    tiny = CLIME(np.array([[1.0, 0.3, 0.1], [0.3, 1.0, 0.2], [0.1, 0.2, 1.0]]))
+    result = sparseopt.solve(tiny, time_limit=1e-9)
+    # Either it is done before it looks at the clock, or it says that it is not.
+    assert (result.status is Status.OPTIMAL) is (result.limit is None)
+    assert result.verdict is not Verdict.REFUTED
+
+
 @pytest.mark.thorough
 def test_building_and_solving_are_timed_apart_and_imports_are_not_counted():
     def slow(problem, params, options, control):
