@@ -272,6 +272,13 @@ nodes."""
 LOCAL_SEARCH_INTEGER = 10
 """The same where all variables are integers, so that a neighbour is a point."""
 
+SIGN_DRAWS = 20
+"""Random vectors whose signs round a matrix of two values."""
+
+TURN_SAVES = 1e-9
+"""What turning a sign must save, relative to the largest price of a pair, so that rounding ends no
+search of better signs in a circle."""
+
 START_NODES = 30
 """Nodes that are spent on a point near a warm start that is not feasible."""
 

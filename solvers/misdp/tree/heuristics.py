@@ -13,6 +13,7 @@ from ..bounding.lower_bounds import Bounding, Box, Relaxed
 from ..reductions.propagation import Propagation
 from ..settings import INTEGRAL, LOCAL_SEARCH, LOCAL_SEARCH_INTEGER, NODE_GAP, ROUNDED
 from .points import IncumbentFinder
+from .sign_rounding import points_by_signs
 
 
 class Heuristics:
@@ -52,7 +53,7 @@ class Heuristics:
         self._neighbours_tried = 0
 
     def round(self, box: Box, found: Relaxed, nodes: int) -> None:
-        """Round a relaxation's solution, where it is new or nearly integral.
+        """Round a relaxation's solution, where it is new or nearly integral; at the root by signs.
 
         Parameters
         ----------
@@ -68,6 +69,10 @@ class Heuristics:
         distance = float(np.abs(values - np.rint(values)).max(initial=0.0))
         if nodes <= 10 or distance <= ROUNDED or self.points.best is None:
             self.points.complete(np.rint(values), box, found.start)
+        if nodes <= 1:
+            random = np.random.default_rng(self.control.params.seed)
+            for point in points_by_signs(self.points.problem, self._costs, found.x, box, random):
+                self.points.complete(point, box)
 
     def search(self, box: Box, found: Relaxed, nodes: int, enough: Callable[[], bool]) -> None:
         """Improve new incumbents by local search; now and then dive.
