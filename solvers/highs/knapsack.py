@@ -153,6 +153,8 @@ class _Program:
         Of each entry, above the least of its table.
     counts : int array of shape (J,)
         They keep every budget that follows.
+    size : float
+        The largest loss that the program holds, and its unit.
     """
 
     def __init__(self, tables: BudgetTables, control: Control) -> None:
@@ -163,23 +165,24 @@ class _Program:
         self.raw = "not started"
         self.losses, self.least = above_least(tables)
         self.counts = np.zeros(len(tables.ptr) - 1, dtype=np.int64)
+        self.size = np.inf
         self.instance: Instance | None = None
         if len(tables.values) < _WATCHED:
             self.instance = _loaded(tables, 0, control)
 
     def solve(self, K: int) -> tuple[Array, float] | None:
         """Return the counts and a proven bound at the budget K; None at a limit."""
-        while (size := self._size()) > 0.0:
-            found = (
-                self._solve_apart(K, size) if self.instance is None else self._solve_here(K, size)
-            )
+        while (left := self._left()) > 0.0:
+            if left < _SMALLER * self.size:
+                self._shrink(left)
+            found = self._solve_apart(K) if self.instance is None else self._solve_here(K)
             if found is None:
                 return None
             counts, bound = found
             if self._excess(counts) < self._excess(self.counts):
                 self.counts = counts
-            if self._size() > _SMALLER * size:
-                hidden = _TOLERANCE * size * (len(counts) + 1)
+            if self._left() >= _SMALLER * self.size:
+                hidden = _TOLERANCE * self.size * (len(counts) + 1)
                 return self.counts, self.least + max(0.0, bound - hidden)
         return self.counts, self.least
 
@@ -187,30 +190,34 @@ class _Program:
         """Return the losses of counts above the least of all."""
         return math.fsum(self.losses[self.tables.ptr[:-1] + counts].tolist())
 
-    def _size(self) -> float:
+    def _left(self) -> float:
         """Return the largest loss that a node may still have: no more than all together."""
         return float(self.losses[self.losses <= self._excess(self.counts)].max())
 
-    def _solve_here(self, K: int, size: float) -> tuple[Array, float] | None:
+    def _shrink(self, size: float) -> None:
+        self.size = size
+        if self.instance is not None:
+            _scale(self.instance, self.losses, size)
+
+    def _solve_here(self, K: int) -> tuple[Array, float] | None:
         instance = self.instance
         assert instance is not None
         instance.call("changeRowBounds", len(self.tables.ptr) - 1, -np.inf, float(K))
-        _scale(instance, self.losses, size)
         run = instance.run()
         self.raw = run.raw
         point = instance.point()
         if run.outcome is not Outcome.OPTIMAL or point is None:
             return None
-        return self._counts(point), instance.tree_bound * size
+        return self._counts(point), instance.tree_bound * self.size
 
-    def _solve_apart(self, K: int, size: float) -> tuple[Array, float] | None:
+    def _solve_apart(self, K: int) -> tuple[Array, float] | None:
         params = self.control.params
         found = PYTHON.run(
             solve_once,
             self.control,
             {"losses": self.losses, "ptr": self.tables.ptr},
             budget=K,
-            size=size,
+            size=self.size,
             params={
                 name: getattr(params, name)
                 for name in ("rel_gap", "abs_gap", "seed", "threads", "verbose")
