@@ -9,7 +9,7 @@ import numpy as np
 
 from sparseopt.problems import LinearMap, PiecewiseLinearProgram
 from sparseopt.problems.base import Array
-from sparseopt.problems.parametric.maps import DenseMap
+from sparseopt.problems.parametric.maps import DenseMap, SparseMap, as_linear_map
 
 __all__ = ["ScaledProgram"]
 
@@ -162,8 +162,26 @@ class ScaledProgram:
 
     def restricted(self, columns: Array) -> ScaledProgram:
         """Return the program of some variables, the others being 0."""
-        coordinates = np.concatenate([columns, np.arange(self.p, self.n)])
         A = DenseMap(self.A.block(np.arange(self.A.shape[0]), columns))
+        pieces = self._pieces(np.concatenate([columns, np.arange(self.p, self.n)]))
+        return ScaledProgram(A, self.row, self.column[columns], *pieces)
+
+    @property
+    def has_entries(self) -> bool:
+        """Whether the matrix is one of numbers, dense or sparse, of which rows can be taken."""
+        return isinstance(self.A, DenseMap | SparseMap) and not self.A.symmetric
+
+    def sampled(self, rows: Array) -> ScaledProgram:
+        """Return the program of a sample of the rows, in the place of all: m/k times of each."""
+        A = as_linear_map(self.A.as_array()[rows])
+        kink_ptr, slope_ptr, kinks, slopes = self._pieces(
+            np.concatenate([np.arange(self.p), self.p + rows])
+        )
+        slopes[:, slope_ptr[self.p] :] *= self.A.shape[0] / len(rows)
+        return ScaledProgram(A, self.row[rows], self.column, kink_ptr, slope_ptr, kinks, slopes)
+
+    def _pieces(self, coordinates: Array) -> tuple[Array, Array, Array, Array]:
+        """Return the kink_ptr, slope_ptr, kinks and slopes of some coordinates."""
         parts = []
         for part, ptr in ((self.kinks, self.kink_ptr), (self.slopes, self.slope_ptr)):
             counts = np.diff(ptr)[coordinates]
@@ -172,7 +190,7 @@ class ScaledProgram:
             places = np.repeat(ptr[coordinates], counts) + within
             parts.append((starts, part.take(places, axis=1)))
         (kink_ptr, kinks), (slope_ptr, slopes) = parts
-        return ScaledProgram(A, self.row, self.column[columns], kink_ptr, slope_ptr, kinks, slopes)
+        return kink_ptr, slope_ptr, kinks, slopes
 
     # ---- back to the user's units
 

@@ -252,3 +252,15 @@ SAME_END_FOR_CERTAIN = 1e-9
 WHOLE, WHOLE_ENTRIES, WHOLE_ROUNDING = 120, 1000, 1e-12
 """The largest entry of a ray in whole numbers, the nonzeros of one that are tried, and how far
 these may be off, relative."""
+
+SAMPLED = 0.25
+"""The part of many rows that a sample has. Small ones leave many pivots, large ones are slow."""
+
+SAMPLED_ROWS, SAMPLED_PER_VARIABLE = 600, 20
+"""The least rows of a sample, and how many for each variable."""
+
+SAMPLED_AT_KINKS = 4
+"""How many rows may be at kinks for each variable: a basis has one."""
+
+SAMPLED_ENTRIES = 2**27
+"""The most entries of a sample, which are copied: a gigabyte."""

@@ -44,6 +44,7 @@ from ..walks.recorder import (
     objective_from_multipliers,
     strays,
 )
+from ..walks.sample import from_sample, is_tall
 from ..walks.start import Start, crash, make_optimal, optimal_from, top_basis
 from .columns import solve_columns
 from .each import solve_each
@@ -203,7 +204,15 @@ class HomotopySolve:
         return self._pair(path.at(lam), path.dual_at(lam), lam)
 
     def _directly(self, lam: float) -> Result:
-        """Go down the path from the crash basis, or from a basis made at lam."""
+        """Go down the path from the crash basis, or from a basis made at lam.
+
+        Of a program with many rows an optimal basis is made from a sample of them.
+        """
+        if is_tall(self.program):
+            outcome = from_sample(self.program, lam, self.rng, self._stop)
+            self.pivots += outcome.pivots
+            if outcome.reason == "end":
+                return self._point(outcome.codes, lam)
         basis = crash(self.program)
         top = optimal_from(basis)
         if np.isfinite(top):

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from sparseopt import solve
-from sparseopt.checking.parametric.evaluation.enclosure import enclose, entries_are_exact
 from sparseopt.checking.parametric.evaluation.rational import Budget, solve_near
+from sparseopt.checking.parametric.evaluation.verified_equations import enclose, entries_are_exact
 from sparseopt.checking.parametric.multipliers.enclosed import enclosed_inside
 from sparseopt.problems import L1SVM, ParametricLP
 from sparseopt.problems.parametric.kronecker import KroneckerMap

@@ -29,11 +29,6 @@ from fractions import Fraction
 import numpy as np
 
 from sparseopt.checking.evidence import Malformed, numbers
-from sparseopt.checking.parametric.evaluation.enclosure import (
-    Enclosure,
-    enclose,
-    entries_are_exact,
-)
 from sparseopt.checking.parametric.evaluation.point import (
     coordinate_name,
     primal_point,
@@ -47,6 +42,11 @@ from sparseopt.checking.parametric.evaluation.rational import (
     solve_near,
 )
 from sparseopt.checking.parametric.evaluation.units import units_of
+from sparseopt.checking.parametric.evaluation.verified_equations import (
+    Enclosure,
+    enclose,
+    entries_are_exact,
+)
 from sparseopt.checking.report import Findings
 from sparseopt.checking.tolerances import FEASIBILITY, SEGMENT, SUMMATION
 from sparseopt.problems.base import Array

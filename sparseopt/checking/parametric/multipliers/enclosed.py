@@ -2,8 +2,8 @@ r"""Multipliers within their slopes near given ones, by enclosures of what equat
 
 The same question as :func:`~.nearby.exactly_inside` answers in rational arithmetic, whose numbers
 grow. Where the rows that may change decide the equations by a margin, an enclosure of the solution
-(:mod:`~sparseopt.checking.parametric.evaluation.enclosure`) is a proof as well, a hundred times
-faster. Where they do not, as on integers, only exact numbers tell.
+(:mod:`~sparseopt.checking.parametric.evaluation.verified_equations`) is a proof as well, and a
+hundred times faster. Where they do not, as on integers, only exact numbers tell.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sparseopt.checking.parametric.evaluation.enclosure import (
+from sparseopt.checking.parametric.evaluation.singles import singles_of
+from sparseopt.checking.parametric.evaluation.verified_equations import (
     enclose,
     entries_are_exact,
     residual,
 )
-from sparseopt.checking.parametric.evaluation.singles import singles_of
 from sparseopt.checking.work import spend
 from sparseopt.problems.base import Array
 from sparseopt.problems.parametric.pieces import Pieces
