@@ -209,7 +209,8 @@ class HomotopySolve:
         Of a program with many rows an optimal basis is made from a sample of them.
         """
         if is_tall(self.program):
-            outcome = from_sample(self.program, lam, self.rng, self._stop)
+            (rng,) = self.rng.spawn(1)
+            outcome = from_sample(self.program, lam, rng, self._stop)
             self.pivots += outcome.pivots
             if outcome.reason == "end":
                 return self._point(outcome.codes, lam)
