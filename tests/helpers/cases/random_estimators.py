@@ -82,9 +82,24 @@ def faults(seed: int) -> Iterator[str]:
     some = times > 0
     enough = some.sum() >= 6 and (case.y is None or len(set(case.y[some])) == len(set(case.y)))
     if enough or (case.y is not None and case.y.dtype.kind == "f" and some.sum() >= 6):
-        weighted = case.fit(sample_weight=times.astype(float))
-        yield from _differences("repeated rows", weighted, case.repeated(times).fit())
+        yield from _weighted(case, times)
     yield from _beside_scikit_learn(case, model)
+
+
+def _weighted(case: Case, times: np.ndarray) -> Iterator[str]:
+    """Yield what differs between weights and repeated rows: both may have no feasible point."""
+    fits: list[Any] = []
+    for fit in (lambda: case.fit(sample_weight=times.astype(float)), case.repeated(times).fit):
+        try:
+            fits.append(fit())
+        except ValueError as error:
+            if "nothing meets the constraints" not in str(error):
+                raise
+            fits.append(None)
+    if fits.count(None) == 1:
+        yield "repeated rows: one of the fits is infeasible"
+    elif None not in fits:
+        yield from _differences("repeated rows", *fits)
 
 
 def _differences(what: str, one: Any, other: Any) -> Iterator[str]:
