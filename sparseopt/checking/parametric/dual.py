@@ -32,6 +32,7 @@ from sparseopt.checking.parametric.evaluation.point import (
 )
 from sparseopt.checking.parametric.evaluation.rational import Budget
 from sparseopt.checking.parametric.evaluation.singles import inside_rows
+from sparseopt.checking.parametric.multipliers.giving_way import giving_way
 from sparseopt.checking.parametric.multipliers.nearby import charge_nearby
 from sparseopt.checking.parametric.multipliers.reach import Charging, Span, Values, interior_bounds
 from sparseopt.checking.report import Findings
@@ -365,9 +366,10 @@ def _charge(
     if charges.sum() <= enough:
         return float(charges.sum()), None
     for needed in (charges[:p] > enough / len(charges), ~np.isfinite(charges[:p])):
-        found = charge_nearby(program, pieces, span, lam, nu, needed, Budget())
-        if found is not None:
-            return found, None
+        for free in (None, giving_way(program, pieces, lam, nu, needed)):
+            found = charge_nearby(program, pieces, span, lam, nu, needed, Budget(), None, free)
+            if found is not None:
+                return found, None
     finite = np.isfinite(charges)
     return float(charges[finite].sum()), None if finite.all() else int(np.argmin(finite))
 

@@ -25,6 +25,7 @@ from sparseopt.checking.parametric.evaluation.point import dual_point
 from sparseopt.checking.parametric.evaluation.rational import Budget
 from sparseopt.checking.parametric.evaluation.singles import inside_rows, singles_of
 from sparseopt.checking.parametric.evaluation.units import Units
+from sparseopt.checking.parametric.multipliers.giving_way import giving_way
 from sparseopt.checking.parametric.multipliers.mixtures import Mixtures
 from sparseopt.checking.parametric.multipliers.nearby import (
     charge_nearby,
@@ -542,7 +543,7 @@ class PathMultipliers:
         outside = Outside(ranges, np.array([lam]), nu[None], needed[None])
         if pushed_inside(*given, outside, budget).all():
             return True
-        for equations, free in self._choices(each.segment):
+        for equations, free in self._choices(each):
             if span is None:
                 settled = rates_nearby(*given, nu, needed, budget, equations, free)
             else:
@@ -552,9 +553,9 @@ class PathMultipliers:
                 return True
         return False
 
-    def _choices(self, at: int) -> Iterator[tuple[Array, Array | None]]:
+    def _choices(self, each: _Open) -> Iterator[tuple[Array, Array | None]]:
         """Yield variables whose multipliers are put at ends of their slopes, and rows for that."""
-        p, singles = self._program.A.shape[1], singles_of(self._program)
+        p, singles, at = self._program.A.shape[1], singles_of(self._program), each.segment
         for segment in (at, at - 1, at + 1):
             if not 0 <= segment < len(self._layout):
                 continue
@@ -568,6 +569,10 @@ class PathMultipliers:
             for free, equations in product((rows, None), (columns, np.ones(p, dtype=bool))):
                 yield equations, free
         # Rows that rest may have to give way.
+        if each.span is not None:
+            rows = giving_way(self._program, self._pieces, each.lam, each.nu, each.needed)
+            if rows is not None:
+                yield np.ones(p, dtype=bool), rows
         yield np.ones(p, dtype=bool), np.ones(self._program.A.shape[0], dtype=bool)
 
 
