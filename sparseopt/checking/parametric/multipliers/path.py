@@ -280,7 +280,8 @@ class PathMultipliers:
             bare = (~(excess <= 0.0) & np.isinf(bounds)).any(axis=1)
             charges = np.where(bare, np.inf, excess @ finite)
             least = [min(ends.span(at, k).enough) / len(dear[at]) for k in dear[at]]
-            dear[at] = [k for k, over in zip(dear[at], charges > least, strict=True) if over]
+            covered = charges <= least
+            dear[at] = [k for k, enough in zip(dear[at], covered, strict=True) if not enough]
 
     def _inside(self, columns: Array, lam: float, v: Array) -> bool:
         """Return whether multipliers computed in 106 bits are within the outer slopes.

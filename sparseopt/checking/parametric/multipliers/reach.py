@@ -805,8 +805,10 @@ def _together(pieces: Pieces, ends: Array, points: _NoWorse) -> Array:
 
     The costs beyond the outer kinks are within the room: sum s |z - t| <= room.
     """
+    far = _farthest(pieces, ends)
     with np.errstate(invalid="ignore"):
-        costs = np.where(points.slope > 0.0, points.slope * _farthest(pieces, ends), 0.0)
+        # what is fixed at 0 has infinite slopes there, and costs nothing
+        costs = np.where((points.slope > 0.0) & (far > 0.0), points.slope * far, 0.0)
     return np.asarray((points.room + costs.sum(axis=1)) * _AWAY)
 
 
