@@ -1,15 +1,17 @@
 """Solutions that are enclosed: what they prove, and where they leave it to exact arithmetic."""
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 import pytest
 
-from sparseopt import solve
+from sparseopt import check, solve
+from sparseopt.checking.parametric.ends.rays import _Images
 from sparseopt.checking.parametric.evaluation.rational import Budget, solve_near
 from sparseopt.checking.parametric.evaluation.verified_equations import enclose, entries_are_exact
 from sparseopt.checking.parametric.multipliers.enclosed import enclosed_inside
-from sparseopt.problems import L1SVM, ParametricLP
+from sparseopt.problems import L1SVM, ParametricLP, Pieces, PiecewiseLinearProgram
 from sparseopt.problems.parametric.kronecker import KroneckerMap
 from sparseopt.problems.parametric.maps import GramMap, StackedMap, as_linear_map
 from sparseopt.proofs.double_double import DoubleDouble
@@ -116,3 +118,47 @@ def test_multipliers_are_moved_inside_where_rows_may_move_them(costs, free, foun
     # without equations they are only looked at
     judged = enclosed_inside(*given, nu, needed, none, None, 0.0)
     assert judged.known and judged.nu is None
+
+
+def absolute_less_linear(more):
+    """Return abs(theta) - (1 + more) theta: unbounded where more is positive."""
+    one = np.ones(1)
+    steep = Pieces.uniform([0.0 * one], [-(1.0 + more) * one, -(1.0 + more) * one])
+    return PiecewiseLinearProgram(
+        A=np.eye(1), phi=steep, psi=Pieces.uniform([0.0 * one], [-one, one])
+    )
+
+
+@pytest.mark.parametrize("lam", [1.0, None])
+@pytest.mark.parametrize("more", [1e-15, 1e-10])
+def test_no_multipliers_are_inside_slopes_that_contradict_each_other(more, lam):
+    problem = absolute_less_linear(more)
+    claimed = solve(absolute_less_linear(0.0), lam=lam)
+    assert claimed.verdict is Verdict.VERIFIED
+    claimed = replace(claimed, problem=problem, fingerprint=problem.fingerprint())
+    assert check(problem, claimed).verdict is not Verdict.VERIFIED
+
+
+def test_numbers_that_overflow_in_106_bits_prove_nothing():
+    """lam theta, whose multiplier is 1e302: -1 is far from it."""
+    zero, one = np.zeros(1), np.ones(1)
+    linear = Pieces(np.array([0, 1]), zero, zero, slope=np.zeros(2), slope_rate=np.ones(2))
+    program = replace(
+        absolute_less_linear(0.0), phi=linear, psi=Pieces.uniform([zero], [-one, one])
+    )
+    needed, none = np.array([True]), np.array([False])
+    with np.errstate(all="ignore"):
+        inside = enclosed_inside(
+            program, program.functions, 1e302, np.ones(1), needed, none, None, 0.0
+        )
+    assert not inside.known
+
+
+def test_a_direction_is_known_to_its_last_digits_or_left_to_exact_arithmetic():
+    """Beside the smallest normal numbers an enclosure has few digits."""
+    for size, found in ((1.0, True), (1e-148, False)):
+        images = _Images(as_linear_map(np.array([[1.0, -1.0]]) * size))
+        x = np.array([size, size * (1.0 + 1e-15)])
+        assert (images._enclosed(np.zeros(1, np.int64), np.arange(2), x) is not None) == found
+        given, _ = images._vanishing(np.zeros(1, np.int64), np.arange(2), x, Budget())
+        assert given[0] == given[1]

@@ -62,6 +62,8 @@ _FAR = 1e-10
 """Rounding errors of a product that are more than this of a whole sum are computed away."""
 _BLOCK = 10**6
 """Entries of equations whose solution is enclosed."""
+_DIGITS = float(np.finfo(float).eps)
+"""What the exact entries may be off from an enclosure, relative to each: as by their rounding."""
 
 
 @dataclass(frozen=True)
@@ -289,7 +291,11 @@ class _Images:
         block = exact_block(self.A, rows, columns)
         zero = DoubleDouble(np.zeros(len(places)))
         every = np.arange(len(support))
-        return enclose(block.T if self.transposed else block, zero, DoubleDouble(x), every)
+        found = enclose(block.T if self.transposed else block, zero, DoubleDouble(x), every)
+        # products of the rounded entries are taken to be off by rounding errors alone
+        if found is None or (found.radius > _DIGITS * np.abs(found.x.high)).any():
+            return None
+        return found
 
     def sharpen(self, x: Array, product: Array, error: Array, reach: Array, whole: float) -> None:
         """Compute products anew in rational arithmetic, in place, where their errors reach far.

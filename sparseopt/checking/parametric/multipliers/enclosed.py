@@ -65,6 +65,14 @@ class _Ends(NamedTuple):
             above = (self.high - values).high < error
         return below & np.isfinite(self.low.high), above & np.isfinite(self.high.high)
 
+    def known(self) -> bool:
+        """Return whether no number is lost to an overflow, and no end is above its other one."""
+        with np.errstate(invalid="ignore"):
+            lost = (self.high - self.low).high < 0.0
+        for end, sign in ((self.low.high, 1.0), (self.high.high, -1.0)):
+            lost |= np.isnan(end) | (end == sign * np.inf)
+        return bool(np.isfinite(self.error).all() and not lost.any())
+
     def nearest(self, values: DoubleDouble) -> DoubleDouble:
         """Return the nearest end of each."""
         with np.errstate(invalid="ignore"):
@@ -105,6 +113,8 @@ def enclosed_inside(
     Inside
     """
     p, ends = program.A.shape[1], _ends(program, pieces, lam)
+    if not ends.known():
+        return Inside(False)
     x, unknown = _put_at_ends(nu, ends.part(slice(p, None)), free, near)
     rows, places = np.flatnonzero((x.high != 0.0) | unknown), np.flatnonzero(needed)
     if len(rows) * len(places) > _ENTRIES or not entries_are_exact(program.A):
@@ -137,6 +147,8 @@ def enclosed_inside(
         return Inside(False)
     v, error = residual(block, zeros, found.x)
     error += np.abs(block.high) @ found.radius * 2.0 + spread
+    if not (np.isfinite(v.high) & np.isfinite(error)).all():
+        return Inside(False)
     others = np.ones(len(places), dtype=bool)
     others[some] = False
     for known, amount in ((True, -error), (False, error)):

@@ -209,6 +209,8 @@ def exactly_inside(
     ends = [exact_slopes(pieces, at, lam) for at in range(p + m)]
     exact = fractions_of(nu)
     ends[p:] = _with_singles(ends[p:], program, lam)
+    if any(low is not None and high is not None and low > high for low, high in ends):
+        return None
     unknown = _put_at_ends(exact, ends[p:], free, near)
     rows = np.flatnonzero([value != 0 for value in exact])
     rows = np.union1d(rows, np.array(unknown, dtype=np.int64))
