@@ -6,6 +6,7 @@ import hashlib
 import json
 import multiprocessing
 import os
+import sys
 import threading
 from collections.abc import Callable
 from dataclasses import fields
@@ -26,10 +27,12 @@ from io_examples import (
 )
 
 import sparseopt
-from sparseopt import Certificate, ProblemError, Result, Status
+from sparseopt import Certificate, ProblemError, Result, Status, solve
 from sparseopt.io import load_result, read_header, save_problem, save_result
 from sparseopt.io.results import result_schema
+from sparseopt.locks import lock_file
 from sparseopt.paths.parametric import ParametricPath
+from sparseopt.problems import LADLasso
 
 
 def assert_equal(a: Any, b: Any, where: str = "result") -> None:
@@ -522,3 +525,22 @@ def test_a_result_takes_the_place_of_one_that_names_files_elsewhere(
     save_result(result, tmp_path / "r.json")
     assert evil.exists()
     assert_equal(result, load_result(tmp_path / "r.json"))
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="folders are not opened there")
+def test_a_folder_that_somebody_keeps_locked_does_not_keep_a_result_from_it(tmp_path, monkeypatch):
+    """As ``flock FOLDER python script.py`` does, all the time."""
+    monkeypatch.setattr("sparseopt.io.results._PATIENCE", 0.05)
+    result = solve(LADLasso(np.eye(2), np.ones(2)), lam=0.1)
+    folder = os.open(tmp_path, os.O_RDONLY)
+    try:
+        lock_file(folder)
+        thread = threading.Thread(
+            target=save_result, args=(result, tmp_path / "kept.json"), daemon=True
+        )
+        thread.start()
+        thread.join(timeout=5.0)
+        assert not thread.is_alive()
+    finally:
+        os.close(folder)
+    assert (tmp_path / "kept.json").exists()

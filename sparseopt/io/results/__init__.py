@@ -18,6 +18,7 @@ import os
 import re
 import sys
 import tempfile
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from importlib import resources
@@ -43,6 +44,8 @@ from sparseopt.result import Result, relative_gap
 __all__ = ["PathFormat", "load_result", "read_result_header", "result_schema", "save_result"]
 
 _INLINE = 20_000
+_PATIENCE = 5.0
+"""Seconds that a writer waits for others: one that started us may keep the folder."""
 _HASH = 12
 _MAX_DOCUMENT = 2**28
 
@@ -123,13 +126,28 @@ def _alone_in(folder: Path) -> Iterator[None]:
         yield
         return
     try:
-        with suppress(OSError):
-            lock_file(number)
+        _wait_for(number)
         yield
     finally:
         with suppress(OSError):
             unlock_file(number)
         os.close(number)
+
+
+def _wait_for(number: int) -> None:
+    """Take the lock on an open file, or go on without where others keep it or there are none."""
+    deadline = time.monotonic() + _PATIENCE
+    while True:
+        try:
+            lock_file(number, wait=False)
+        except (BlockingIOError, PermissionError):  # the second on Windows
+            if time.monotonic() > deadline:
+                return
+            time.sleep(0.01)
+        except OSError:
+            return
+        else:
+            return
 
 
 def _opened(folder: Path) -> int:
