@@ -14,6 +14,7 @@ import numpy as np
 
 from sparseopt.checking.parametric.evaluation.singles import singles_of
 from sparseopt.checking.parametric.evaluation.verified_equations import (
+    Enclosure,
     enclose,
     entries_are_exact,
     residual,
@@ -33,13 +34,14 @@ _DIGITS = float(np.finfo(float).eps)
 
 
 class Inside(NamedTuple):
-    """Whether there are such multipliers; None for what this arithmetic leaves open.
+    """Whether there are such multipliers.
 
     Attributes
     ----------
     known : bool
+        False for what this arithmetic leaves open.
     nu : array of shape (m,), or None
-        Rounded.
+        The multipliers, rounded; None where there are none.
     """
 
     known: bool
@@ -122,41 +124,60 @@ def enclosed_inside(
     spend(_EXACT * len(rows) * len(places))
     block = exact_block(program.A, rows, places).T
     own, of_rows, x = ends.part(places), ends.part(p + rows), x[rows]
-    zeros = DoubleDouble(np.zeros(len(places)))
-    v, _ = residual(block, zeros, x)
-    some = np.flatnonzero(
-        equations[places] & (np.isfinite(own.low.high) | np.isfinite(own.high.high))
-    )
-    target, unknown = own.nearest(v)[some], unknown[rows]
+    finite = np.isfinite(own.low.high) | np.isfinite(own.high.high)
+    asked = equations[places] & finite
     # ends of slopes have rounding errors of their own
     spread = np.abs(block.high) @ of_rows.error + own.error
-    for _ in range(_PUT_BACK):
-        found = enclose(block[some], -target, x, np.flatnonzero(unknown), spread[some])
-        if found is None:
-            return Inside(False)
-        below, above = of_rows.outside(*found)
-        outside = (below | above) & unknown
-        if not outside.any():
-            break
-        x = found.x
-        x[outside] = DoubleDouble(*_either(below, of_rows.low, of_rows.high))[outside]
-        unknown &= ~outside
-    else:
-        return Inside(True)
-    if (found.radius > _DIGITS * np.abs(found.x.high)).any():
-        return Inside(False)
-    v, error = residual(block, zeros, found.x)
-    error += np.abs(block.high) @ found.radius * 2.0 + spread
-    if not (np.isfinite(v.high) & np.isfinite(error)).all():
-        return Inside(False)
-    others = np.ones(len(places), dtype=bool)
-    others[some] = False
-    for known, amount in ((True, -error), (False, error)):
-        if (np.any(own.outside(v, amount), axis=0) & others).any():
-            return Inside(known)
+    v, _ = residual(block, DoubleDouble(np.zeros(len(places))), x)
+    target = own.nearest(v)[asked]
+    found = _solved(block[asked], -target, x, unknown[rows], of_rows, spread[asked])
+    if isinstance(found, Inside):
+        return found
+    inside = _inside(own.part(~asked), block[~asked], found, spread[~asked])
+    if inside is not True:
+        return Inside(inside is False)
     out = np.zeros(len(nu))
     out[rows] = found.x.high
     return Inside(True, out)
+
+
+def _solved(
+    equations: DoubleDouble,
+    right: DoubleDouble,
+    x: DoubleDouble,
+    unknown: Array,
+    ends: _Ends,
+    spread: Array,
+) -> Enclosure | Inside:
+    """Return multipliers that solve the equations, or what is known of such.
+
+    Rows that would leave their slopes are put to the ends of these, and the others are to do.
+    """
+    unknown = unknown.copy()
+    for _ in range(_PUT_BACK):
+        found = enclose(equations, right, x, np.flatnonzero(unknown), spread)
+        if found is None:
+            return Inside(False)
+        below, above = ends.outside(*found)
+        outside = (below | above) & unknown
+        if not outside.any():
+            digits = found.radius <= _DIGITS * np.abs(found.x.high)
+            return found if digits.all() else Inside(False)
+        x = found.x
+        x[outside] = DoubleDouble(*_either(below, ends.low, ends.high))[outside]
+        unknown &= ~outside
+    return Inside(True)
+
+
+def _inside(ends: _Ends, block: DoubleDouble, found: Enclosure, spread: Array) -> bool | None:
+    """Return whether the multipliers of some variables are inside; None where that is open."""
+    v, error = residual(block, DoubleDouble(np.zeros(len(block))), found.x)
+    error += np.abs(block.high) @ found.radius * 2.0 + spread
+    if not (np.isfinite(v.high) & np.isfinite(error)).all():
+        return None
+    if np.any(ends.outside(v, -error)):
+        return False
+    return None if np.any(ends.outside(v, error)) else True
 
 
 def _ends(program: PiecewiseLinearProgram, pieces: Pieces, lam: float) -> _Ends:
