@@ -30,7 +30,7 @@ def test_an_end_whose_charges_are_no_number_stays_open():
     span = Span((1.0, 2.0), (1.0,), (5.0,), (1e-9,), 5.0)
     ends = SimpleNamespace(span=lambda at, k: span)
     points = {0: [_Point(1.0, np.zeros(1), np.array([excess, 0.0])) for excess in (np.inf, 0.0)]}
-    dear = {0: [0, 1]}
+    dear, checker = {0: [0, 1]}, SimpleNamespace(_exactly=lambda lam, nu, excess: excess)
     with np.errstate(invalid="ignore"):
-        PathMultipliers._drop_covered(None, ends, [0], dear, points, np.array([0.0, np.inf]))
+        PathMultipliers._drop_covered(checker, ends, [0], dear, points, np.array([0.0, np.inf]))
     assert dear == {0: [0]}

@@ -273,15 +273,21 @@ class PathMultipliers:
         points: dict[int, list[_Point]],
         bounds: Array,
     ) -> None:
-        """Drop the open ends of segments where `bounds` of all coordinates cover the charges."""
-        finite = np.where(np.isinf(bounds), 0.0, bounds)
+        """Drop the open ends of segments where `bounds` of all coordinates cover the charges.
+
+        What is charged for rounding errors is computed away where they do not.
+        """
         for at in segments:
-            excess = np.array([points[at][k].excess for k in dear[at]])
-            bare = (~(excess <= 0.0) & np.isinf(bounds)).any(axis=1)
-            charges = np.where(bare, np.inf, excess @ finite)
-            least = [min(ends.span(at, k).enough) / len(dear[at]) for k in dear[at]]
-            covered = charges <= least
-            dear[at] = [k for k, enough in zip(dear[at], covered, strict=True) if not enough]
+            share, open_ = 1.0 / len(dear[at]), []
+            for k in dear[at]:
+                enough = share * ends.span(at, k).least
+                if _charged(points[at][k].excess, bounds) <= enough:
+                    continue
+                lam, nu, excess = points[at][k]
+                points[at][k] = _Point(lam, nu, self._exactly(lam, nu, excess))
+                if not _charged(points[at][k].excess, bounds) <= enough:
+                    open_.append(k)
+            dear[at] = open_
 
     def _inside(self, columns: Array, lam: float, v: Array) -> bool:
         """Return whether multipliers computed in 106 bits are within the outer slopes.
@@ -498,10 +504,9 @@ class PathMultipliers:
             bounds = None if endless and k == 1 else within, None if endless else known
             asked = self._program, self._pieces, span, lam, *bounds
             if near is not None:
-                charging = Charging(*asked, near)
-                if charging.of(excess).sum() <= span.least:
-                    continue
-                if charging.of(self._exactly(lam, nu, excess)).sum() <= span.least:
+                # rounding errors are most of what is charged, and computed away in no time
+                charging, exact = Charging(*asked, near), self._exactly(lam, nu, excess)
+                if any(charging.of(exact, most).sum() <= span.least for most in (0, None)):
                     continue
             charges = Charging(*asked).of(excess)
             if charges.sum() > span.least:
@@ -575,6 +580,14 @@ class PathMultipliers:
             if rows is not None:
                 yield np.ones(p, dtype=bool), rows
         yield np.ones(p, dtype=bool), np.ones(self._program.A.shape[0], dtype=bool)
+
+
+def _charged(excess: Array, bounds: Array) -> float:
+    """Return the charges of multipliers outside their slopes, infinite where nothing bounds one."""
+    some = ~(excess <= 0.0)
+    if np.isinf(bounds[some]).any():
+        return np.inf
+    return float(excess[some] @ bounds[some])
 
 
 def _at(lam: Array, constant: Array, rate: Array) -> Array:

@@ -155,7 +155,7 @@ class Charging:
         every = (near, rows, _bounds_by_left_inverse, interior, _implied_bounds)
         self._left = [bounds for bounds in every if bounds is not None]
 
-    def of(self, excess: Array) -> Array:
+    def of(self, excess: Array, most: int | None = None) -> Array:
         """Return the charges of multipliers that are outside their slopes by `excess`.
 
         Parameters
@@ -163,6 +163,8 @@ class Charging:
         excess : array of shape (p + m,)
             Of multipliers at lam, not negative; anywhere in the span it is in proportion to how
             near lam is.
+        most : int, optional
+            How many kinds of bounds to look for, the quick ones first. Default: all.
 
         Returns
         -------
@@ -181,7 +183,8 @@ class Charging:
             own, together = _charged_together(self._pieces, self._span, self._lam, excess)
             if together < found[own].sum():
                 found[own] = together / max(int(own.sum()), 1)
-        while self._left and not found.sum() <= enough:
+        kept = 0 if most is None else len(self._left) - most
+        while len(self._left) > kept and not found.sum() <= enough:
             bounds = self._left.pop(0)
             other = bounds(self._program, self._low, self._high, self._largest)
             self._largest = np.minimum(self._largest, other)
