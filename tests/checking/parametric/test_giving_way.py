@@ -1,11 +1,13 @@
 """Rows at ends of their slopes that give way to what rounding of the data leaves."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
 from sparseopt import Verdict, solve
 from sparseopt.checking.parametric.multipliers.giving_way import giving_way
-from sparseopt.problems import L1SVM, LADLasso
+from sparseopt.problems import L1SVM, LADLasso, ParametricLP
 
 
 def centred_machine(seed):
@@ -51,3 +53,15 @@ def test_no_row_is_found_where_none_may_move_or_none_needs_to():
     assert rows([1.0, 1.0, 1.0, 1.0], needed=(False, False)) is None
     # the second variable is in no row, and its multiplier is 0 anyway
     assert rows([1.0, 1.0, 1.0, 1.0], needed=(False, True)) is None
+
+
+@pytest.mark.parametrize("costs", [[1.0, 1.0], [1.0, 1.0 + 1e-15]])
+def test_variables_with_one_slope_only_have_rows_that_give_way_too(costs):
+    """Two equal columns of three rows, each of which is at 0 or 1/3 of what they cost."""
+    A = np.array([[3.0, 3.0], [5.0, 5.0], [7.0, 7.0]])
+    problem = ParametricLP(A, np.ones(3), np.zeros(3), costs, np.zeros(2))
+    program = problem.canonical()
+    nu, needed = np.array([1.0 / 3.0, 0.0, 0.0]), np.array([True, False])
+    off = 3 * Fraction(nu[0]) - 1
+    found = giving_way(program, program.functions, 0.0, nu, needed)
+    assert found is not None and found.sum() == 1 and off != 0

@@ -64,9 +64,12 @@ def giving_way(
     nu = np.where(nu - low <= margin, low, np.where(high - nu <= margin, high, nu))
     block = exact_block(program.A, np.arange(m), places).T
     v = -product(block, DoubleDouble(nu[None]))[0]
-    under, over = (v - left[places]).high, (v - right[places]).high
+    under, over = np.full((2, len(places)), np.inf)
+    for off, end in ((under, left[places]), (over, right[places])):
+        finite = np.isfinite(end)
+        off[finite] = (v[finite] - end[finite]).high
     rest = np.where(np.abs(under) <= np.abs(over), under, over)
-    if not rest.any():
+    if not rest.any() or not np.isfinite(rest).all():
         return None
     up, down = (np.flatnonzero(way > margin) for way in (high - nu, nu - low))
     moves = np.hstack([block.high[:, up], -block.high[:, down]])
