@@ -86,7 +86,8 @@ def test_orbital_fixing_saves_nodes(monkeypatch):
     monkeypatch.setattr("sparseopt.solvers.misdp.engines.bnb.order", lambda merged: merged)
     more = sparseopt.solve(problem, backend="misdp-bnb")
     assert fewer.objective == more.objective == -27.0
-    assert fewer.verdict is Verdict.VERIFIED and 3 * fewer.nodes < more.nodes
+    # points by signs save nodes of either
+    assert fewer.verdict is Verdict.VERIFIED and 2 * fewer.nodes < more.nodes
 
 
 def test_orbits_of_a_paley_graph(rows_only):
