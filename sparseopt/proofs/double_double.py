@@ -27,6 +27,7 @@ import numpy as np
 from sparseopt.problems.base import Array
 from sparseopt.problems.parametric.kronecker import KroneckerMap, RepeatedMap
 from sparseopt.problems.parametric.maps import GramMap, LinearMap, StackedMap
+from sparseopt.problems.whole_numbers import whole_numbers
 from sparseopt.proofs.double_double_loops import add_product, reduce_rows
 
 EPSILON = 2.0**-104
@@ -277,14 +278,8 @@ def product(matrix: DoubleDouble, vectors: DoubleDouble) -> DoubleDouble:
 
 def _integers(numbers: DoubleDouble) -> tuple[Array, int]:
     """Return integers (as Python's) and the power of two that they are multiples of."""
-    parts = np.stack([numbers.high, numbers.low])
-    mantissa, power = np.frexp(parts)
-    whole = np.rint(mantissa * 2.0**53).astype(np.int64)
-    used = whole != 0
-    lowest = int(power[used].min(initial=1 << 20))
-    shift = np.where(used, power - lowest, 0).astype(object)
-    high, low = whole.astype(object) << shift
-    return high + low, (lowest if used.any() else 53) - 53
+    (high, low), power = whole_numbers(np.stack([numbers.high, numbers.low]))
+    return high + low, power
 
 
 def _rounded(whole: Array, power: int) -> Array:

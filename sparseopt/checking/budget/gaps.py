@@ -22,10 +22,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sparseopt.checking.budget.sums import SECOND, blurred, dual_sums, whole
+from sparseopt.checking.budget.sums import SECOND, blurred, dual_sums
 from sparseopt.checking.work import spend
 from sparseopt.problems.base import Array
 from sparseopt.problems.budget.tables import BudgetTables
+from sparseopt.problems.whole_numbers import whole_numbers
 
 _OVERHEAD = 1000.0
 """What one pass over a program costs beside its additions, in additions."""
@@ -136,7 +137,7 @@ class _Numbers(NamedTuple):
 def _in_whole_numbers(problem: BudgetTables, budgets: Array, lam: float, bound: Array) -> _Numbers:
     losses = len(problem.values)
     spend(2.0 * SECOND * losses)
-    numbers, power = whole(np.concatenate([problem.values, [lam], bound]))
+    numbers, power = whole_numbers(np.concatenate([problem.values, [lam], bound]))
     return _Numbers(
         numbers[losses + 1 :] - dual_sums(problem, numbers[: losses + 1], budgets),
         numbers[:losses],

@@ -15,6 +15,7 @@ from sparseopt.checking.work import spend
 from sparseopt.paths.budget import BudgetPath
 from sparseopt.problems.base import Array
 from sparseopt.problems.budget.tables import BudgetTables
+from sparseopt.problems.whole_numbers import whole_numbers
 
 _PART = 1e-2
 """Part of what is allowed up to which rounding errors do not count."""
@@ -64,7 +65,7 @@ def known(problem: BudgetTables, path: BudgetPath, value: Array, *, fitted: bool
     if _rounding(problem, many) <= _PART * float(narrow.min()):
         return value
     spend(SECOND * many)
-    numbers, power = whole(problem.values)
+    numbers, power = whole_numbers(problem.values)
     return rounded(path.sums(numbers, problem.ptr), power)
 
 
@@ -87,7 +88,7 @@ def known_duals(
     spend(SECOND * len(lams) * len(problem.values))
     for at, lam in enumerate(lams.tolist()):
         here = anew[which == at]
-        numbers, power = whole(np.append(problem.values, lam))
+        numbers, power = whole_numbers(np.append(problem.values, lam))
         dual[here] = rounded(dual_sums(problem, numbers, budgets[here]), power)
     return dual
 
@@ -141,19 +142,6 @@ def _usual(problem: BudgetTables) -> float:
 def _rounding(problem: BudgetTables, many: int) -> float:
     """Return what rounding makes of a sum of so many losses, as errors of either sign add up."""
     return float(_UNIT * np.sqrt(many) * np.abs(problem.values).sum())
-
-
-def whole(values: Array) -> tuple[Array, int]:
-    """Return whole numbers (as Python's), and the power of two below 1 that is their unit.
-
-    Parameters
-    ----------
-    values : array of shape (n,)
-    """
-    mantissa, power = np.frexp(values)
-    lowest = int(power[values != 0.0].min(initial=0))
-    shift = np.where(values != 0.0, power - lowest, 0).astype(object)
-    return np.ldexp(mantissa, 53).astype(np.int64).astype(object) << shift, lowest - 53
 
 
 def rounded(numbers: Array, power: int) -> Array:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from sparseopt.problems.base import Array
+from sparseopt.problems.whole_numbers import whole_numbers
 
 NEARLY = 1e-10
 """Sums are computed anew that are less than this part of the sum of their absolute terms."""
@@ -54,9 +55,10 @@ def exact_where_cancelling(
     if len(some) == 0:
         return sums
     found = sums.copy()
-    whole_y, whole_counts = _whole(y), _whole(counts)
+    whole_y, whole_counts = whole_numbers(y), whole_numbers(counts)
     for j in some.tolist():
-        found[j] = _exact(_whole(_columns(X, np.array([j]))[:, 0]), whole_y, whole_counts, centred)
+        x = whole_numbers(_columns(X, np.array([j]))[:, 0])
+        found[j] = _exact(x, whole_y, whole_counts, centred)
     return found
 
 
@@ -72,16 +74,6 @@ def _cancels(sums: Array, X: Any, y: Array, counts: Array, centred: bool, column
 def _columns(X: Any, columns: Array) -> Array:
     some = X[:, columns]
     return np.asarray(some if isinstance(some, np.ndarray) else some.toarray())
-
-
-def _whole(values: Array) -> tuple[Array, int]:
-    """Return whole numbers (as Python's) and the power of two that they are multiples of."""
-    mantissa, power = np.frexp(values)
-    whole = np.rint(mantissa * 2.0**53).astype(np.int64)
-    lowest = int(power[whole != 0].min(initial=1 << 12))
-    return whole.astype(object) << np.where(whole != 0, power - lowest, 0).astype(
-        object
-    ), lowest - 53
 
 
 def _exact(

@@ -43,6 +43,7 @@ from sparseopt.checking.parametric.evaluation.rational import (
 )
 from sparseopt.checking.parametric.evaluation.units import units_of
 from sparseopt.checking.parametric.evaluation.verified_equations import (
+    ENTRIES,
     Enclosure,
     enclose,
     entries_are_exact,
@@ -60,10 +61,6 @@ _ROUNDS = 4
 """How often coordinates are added that a change of others moves."""
 _FAR = 1e-10
 """Rounding errors of a product that are more than this of a whole sum are computed away."""
-_BLOCK = 10**6
-"""Entries of equations whose solution is enclosed."""
-_DIGITS = float(np.finfo(float).eps)
-"""What the exact entries may be off from an enclosure, relative to each: as by their rounding."""
 
 
 @dataclass(frozen=True)
@@ -285,7 +282,7 @@ class _Images:
 
     def _enclosed(self, places: Array, support: Array, x: Array) -> Enclosure | None:
         """Return an enclosure of such entries, where the equations are far from singular."""
-        if len(places) * len(support) > _BLOCK or not entries_are_exact(self.A):
+        if len(places) * len(support) > ENTRIES or not entries_are_exact(self.A):
             return None
         rows, columns = (support, places) if self.transposed else (places, support)
         block = exact_block(self.A, rows, columns)
@@ -293,9 +290,7 @@ class _Images:
         every = np.arange(len(support))
         found = enclose(block.T if self.transposed else block, zero, DoubleDouble(x), every)
         # products of the rounded entries are taken to be off by rounding errors alone
-        if found is None or (found.radius > _DIGITS * np.abs(found.x.high)).any():
-            return None
-        return found
+        return found if found is not None and found.sharp else None
 
     def sharpen(self, x: Array, product: Array, error: Array, reach: Array, whole: float) -> None:
         """Compute products anew in rational arithmetic, in place, where their errors reach far.

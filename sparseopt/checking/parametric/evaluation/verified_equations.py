@@ -32,6 +32,8 @@ _REGULAR = 0.1
 """The largest epsilon: the matrix is far from a singular one."""
 _AWAY = 1.0 + 1e-9
 """Bounds are moved outwards by this factor, which covers the rounding errors of their sums."""
+ENTRIES = 10**6
+"""Entries of equations whose solution is enclosed, at most."""
 _PRODUCTS = 10**9
 """Multiplications that an inverse may take."""
 _INVERSE, _EXACT = 8e-10, 1e-7
@@ -67,6 +69,11 @@ class Enclosure(NamedTuple):
 
     x: DoubleDouble
     radius: Array
+
+    @property
+    def sharp(self) -> bool:
+        """Whether an exact solution is off by no more than the rounding of each number."""
+        return bool((self.radius <= float(np.finfo(float).eps) * np.abs(self.x.high)).all())
 
 
 def enclose(

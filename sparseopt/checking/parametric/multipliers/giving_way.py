@@ -14,16 +14,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from sparseopt.checking.parametric.evaluation.singles import singles_of
+from sparseopt.checking.parametric.evaluation.verified_equations import ENTRIES, residual
 from sparseopt.checking.parametric.multipliers.reach import LINES, NEAR
+from sparseopt.checking.parametric.multipliers.slope_ends import slope_ends
 from sparseopt.checking.work import spend
 from sparseopt.problems.base import Array
 from sparseopt.problems.parametric.pieces import Pieces
 from sparseopt.problems.parametric.problem import PiecewiseLinearProgram
-from sparseopt.proofs.double_double import DoubleDouble, exact_block, product
+from sparseopt.proofs.double_double import DoubleDouble, exact_block
 
-_ENTRIES, _SECONDS = 10**6, 2e-6
-"""Entries of the equations, and seconds of each."""
+_SECONDS = 2e-6
+"""Seconds of an entry of the equations."""
 _MISSED = 1e-6
 """What such a step may miss of what is asked, relative to it: exact equations do the rest."""
 _TRIES, _LITTLE = 8, 1e-6
@@ -53,25 +54,21 @@ def giving_way(
         None where there are no such rows, or too many to look through.
     """
     m, p = program.A.shape
-    left, right = pieces.slope_range(lam)
-    places = np.flatnonzero(needed & (np.isfinite(left) | np.isfinite(right))[:p])
-    if not 0 < len(places) <= LINES or len(places) * m > _ENTRIES:
+    ends = slope_ends(program, pieces, lam)
+    places = np.flatnonzero(needed)
+    own, of_rows = ends.part(places), ends.part(slice(p, None))
+    if not 0 < len(places) <= LINES or len(places) * m > ENTRIES:
         return None
     spend(_SECONDS * len(places) * m)
-    singles = singles_of(program)
-    low, high = np.maximum(left[p:], singles.low), np.minimum(right[p:], singles.high)
-    margin = NEAR * float(np.abs(nu).max(initial=0.0))
-    nu = np.where(nu - low <= margin, low, np.where(high - nu <= margin, high, nu))
+    x, _ = of_rows.put(nu, None, NEAR)
     block = exact_block(program.A, np.arange(m), places).T
-    v = -product(block, DoubleDouble(nu[None]))[0]
-    under, over = np.full((2, len(places)), np.inf)
-    for off, end in ((under, left[places]), (over, right[places])):
-        finite = np.isfinite(end)
-        off[finite] = (v[finite] - end[finite]).high
-    rest = np.where(np.abs(under) <= np.abs(over), under, over)
+    v, _ = residual(block, DoubleDouble(np.zeros(len(places))), x)
+    rest = (v - own.nearest(v)).high
     if not rest.any() or not np.isfinite(rest).all():
         return None
-    up, down = (np.flatnonzero(way > margin) for way in (high - nu, nu - low))
+    margin = NEAR * float(np.abs(nu).max(initial=0.0))
+    up = np.flatnonzero(of_rows.high.high - x.high > margin)
+    down = np.flatnonzero(x.high - of_rows.low.high > margin)
     moves = np.hstack([block.high[:, up], -block.high[:, down]])
     used = _nonnegative(moves, rest)
     if used is None:

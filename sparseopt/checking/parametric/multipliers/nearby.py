@@ -22,7 +22,7 @@ from sparseopt.checking.parametric.evaluation.rational import (
     solve_near,
 )
 from sparseopt.checking.parametric.evaluation.singles import singles_of
-from sparseopt.checking.parametric.multipliers.enclosed import enclosed_inside
+from sparseopt.checking.parametric.multipliers.enclosed import PUT_BACK, enclosed_inside
 from sparseopt.checking.parametric.multipliers.reach import (
     NEAR,
     Charging,
@@ -43,9 +43,6 @@ _ROUNDED = 4.0 * float(np.finfo(float).eps)
 _ENDLESS = 1e6
 """How many times lam kinks are taken to move, where a range has no end: what changes of the last
 digits of multipliers lose by then is to be little as compared with the gap at lam."""
-_PUT_BACK = 3
-"""How often rows whose multipliers would leave their slopes are put to an end of these, where all
-may be changed."""
 _ROUNDS = 3
 """How often variables are added whose multipliers a change of the others moves."""
 
@@ -227,7 +224,7 @@ def exactly_inside(
         for j, column in zip(places.tolist(), columns, strict=True)
         if equations[j]
     ]
-    for _ in range(_PUT_BACK if free is not None and free.all() else 1):
+    for _ in range(PUT_BACK if free is not None and free.all() else 1):
         found = _solved(asked, exact, unknown, budget)
         if found is None:
             return None
